@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 from anthropic.types import Message
 from anthropic.types.messages import BatchCreateParams as MessageBatchCreateParams
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+from google.genai import types
 from openai.types import Batch, BatchCreateParams, FileObject
 from openai.types.chat import ChatCompletion
 from openai.types.responses import Response
@@ -267,6 +268,96 @@ class AnthropicStandIn(StandIn):
             "created_at": "2026-08-19T14:44:51Z", "expires_at": "2026-08-20T14:44:51Z",
         }  # fmt: skip
         return dump(MessageBatch.model_validate(fields))
+
+
+class GoogleStandIn(StandIn):
+    """The paths of batches and files of the Gemini API."""
+
+    routes: ClassVar = {
+        "POST /upload/v1beta/files": "upload",
+        "GET /download/v1beta/files/*": "content",
+        "POST /v1beta/models/*": "create",
+        "GET /v1beta/batches": "list",
+        "GET /v1beta/batches/*": "status",
+        "POST /v1beta/batches/*": "cancel",
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, list[Any]] = {}
+
+    def upload(self, request: Received) -> Any:
+        assert request.headers["x-goog-upload-protocol"] == "multipart"
+        head = f"Content-Type: {request.headers['content-type']}\r\n\r\n".encode()
+        facts, file = (part.get_payload(decode=True) for part in message_from_bytes(head + request.body).get_payload())  # type: ignore[union-attr]
+        types.File.model_validate(json.loads(facts)["file"])  # type: ignore[arg-type]
+        name = f"files/{len(self.files)}"
+        self.files[name] = list(map(json.loads, file.splitlines()))  # type: ignore[union-attr]
+        return {"file": types.File(name=name, mime_type="application/jsonl").model_dump(**WIRE)}
+
+    def create(self, request: Received, model: str) -> Any:
+        assert model.endswith(":batchGenerateContent")
+        batch = json.loads(request.body)["batch"]
+        assert batch.keys() == {"displayName", "inputConfig"}
+        source = batch["inputConfig"]
+        if file := source.get("fileName"):
+            requests = self.files[file]
+        else:
+            listed = source["requests"]["requests"]
+            requests = [{"key": each["metadata"]["key"], "request": each["request"]} for each in listed]
+        for each in requests:
+            assert each["request"].pop("model") == f"models/{model.partition(':')[0]}"
+            check_request("google.generate_content", json.dumps(each["request"]).encode())
+        name = f"batches/{len(self.batches)}"
+        fields = {"name": name, "displayName": batch["displayName"], "requests": requests, "file": file}
+        self.batches[name] = {**fields, "polls": 0, "state": "BATCH_STATE_PENDING"}
+        return self._batch(self.batches[name])
+
+    def list(self, request: Received) -> Any:
+        return {"operations": [self._batch(self.batches[each]) for each in sorted(self.batches, reverse=True)]}
+
+    def status(self, request: Received, batch_id: str) -> Any:
+        batch = self.batches[f"batches/{batch_id}"]
+        if batch["state"] == "BATCH_STATE_PENDING" and self.is_over(batch):
+            batch["state"] = "BATCH_STATE_SUCCEEDED"
+        return self._batch(batch)
+
+    def cancel(self, request: Received, method: str) -> Any:
+        assert method.endswith(":cancel")
+        return {}
+
+    def content(self, request: Received, method: str) -> bytes:
+        batch = self.batches[f"batches/{method.partition(':')[0].partition('-')[2]}"]
+        return b"".join(json.dumps(each).encode() + b"\n" for each in self._results(batch))
+
+    def _results(self, batch: dict[str, Any]) -> Any:
+        for each in reversed(batch["requests"]):
+            key = each["key"]
+            named = {"key": key} if batch["file"] else {"metadata": {"key": key}}
+            codes = {"bad": 3, "late": 4, "gone": 1}
+            if code := next((code for start, code in codes.items() if key.startswith(start)), 0):
+                yield {**named, "error": {"code": code, "message": "Bad value"}}
+                continue
+            content = types.Content(role="model", parts=[types.Part(text=f"re: {key}")])
+            candidate = types.Candidate(content=content, finish_reason=types.FinishReason.STOP, index=0)
+            usage = types.GenerateContentResponseUsageMetadata(
+                prompt_token_count=1000, candidates_token_count=100, total_token_count=1100
+            )
+            reply = types.GenerateContentResponse(candidates=[candidate], usage_metadata=usage)
+            yield {**named, "response": reply.model_dump(**WIRE)}
+
+    def _batch(self, batch: dict[str, Any]) -> Any:
+        names = ("name", "displayName", "state")
+        stats = {"requestCount": str(len(batch["requests"]))}
+        metadata: dict[str, Any] = {name: batch[name] for name in names} | {"batchStats": stats}
+        if batch["state"] == "BATCH_STATE_SUCCEEDED":
+            inlined = {"inlinedResponses": {"inlinedResponses": [*self._results(batch)]}}
+            file = {"responsesFile": f"files/batch-{batch['name'].partition('/')[2]}"}
+            metadata["output"] = file if batch["file"] else inlined
+        return {"name": batch["name"], "metadata": metadata}
+
+
+WIRE: Any = {"mode": "json", "by_alias": True, "exclude_none": True}
 
 
 def is_answered(key: str) -> bool:

@@ -10,11 +10,11 @@ import sabir_calls
 from sabir.errors import CallTimedOut, InvalidRequest, RenderingRefused, SettingsInvalid
 from sabir_calls import Batch, BatchError, BatchOutcome
 
-from tests.calls.batches.stand_in import AnthropicStandIn, OpenAIStandIn, StandIn
+from tests.calls.batches.stand_in import AnthropicStandIn, GoogleStandIn, OpenAIStandIn, StandIn
 
 PROMPTS: dict[str, Any] = {"a": "One?", "bad-b": "Two?", "c": [sabir.system("Be brief."), sabir.user("Three?")]}
-MODELS = ("openai:gpt-5", "openai.chat:gpt-5", "anthropic:claude-haiku-4-5")
-KINDS = {"openai": OpenAIStandIn, "anthropic": AnthropicStandIn}
+MODELS = ("openai:gpt-5", "openai.chat:gpt-5", "anthropic:claude-haiku-4-5", "google:gemini-2.5-flash")
+KINDS = {"openai": OpenAIStandIn, "anthropic": AnthropicStandIn, "google": GoogleStandIn}
 
 
 @pytest.fixture(params=MODELS)
@@ -83,7 +83,7 @@ def test_expired_and_cancelled_requests_are_failures(batches: Batch) -> None:
     assert outcomes["a"].text == "re: a" and isinstance(outcomes["late-b"].error, CallTimedOut)
 
     ticket = batches.submit_sync({"a": "One?", "gone-b": "Two?"})
-    assert batches.cancel_sync(ticket).phase == "cancelling"
+    assert not batches.cancel_sync(ticket).is_final
     batches.wait_sync(ticket, every=0.01)
     outcomes = by_key(batches.collect_sync(ticket))
     assert getattr(outcomes["gone-b"].error, "code", None) == "cancelled"
@@ -142,3 +142,17 @@ def test_what_is_not_a_ticket_is_refused(batches: Batch, vendor: StandIn, ticket
     with pytest.raises(SettingsInvalid, match=r"ticket|is for x\.y:z"):
         batches.status_sync(ticket)
     assert vendor.received == []
+
+
+def test_large_batches_of_google_are_sent_as_a_file() -> None:
+    prompts: dict[str, Any] = {f"k{number}": "word " * 120_000 for number in range(10)} | {"bad-k": "One?"}
+    with GoogleStandIn() as vendor, open_batch("google:gemini-2.5-flash", vendor) as batches:
+        ticket = batches.submit_sync(prompts, name="large")
+        batches.wait_sync(ticket, every=0.01)
+        outcomes = by_key(batches.collect_sync(ticket))
+        assert batches.submit_sync(prompts, name="large") == ticket
+        calls = vendor.calls()
+
+    assert outcomes.keys() == prompts.keys() and outcomes["k3"].text == "re: k3"
+    assert calls.count("POST /upload/v1beta/files") == calls.count("POST /v1beta/models/*") == 1
+    assert "GET /download/v1beta/files/*" in calls

@@ -3,11 +3,11 @@
     BatchOrder ──batches.upload──▶ file ──batches.create──▶ BatchStatus ◀──batches.status, batches.cancel── id
                                                                 └ results ──batches.results──▶ BatchAnswer, …
 
-    batches.upload    BatchOrder → the file's id    only if the vendor reads the requests from a file
-    batches.create    BatchOrder → BatchStatus      its `limits` are "requests", and "bytes" of all bodies together
-    batches.list      cursor, at first "" → BatchPage    only if the vendor stores the name of a batch
+    batches.upload    BatchOrder → the file's id         if the vendor reads the requests from a file
+    batches.create    BatchOrder → BatchStatus           `limits`: requests, bytes; inline_bytes are sent without a file
+    batches.list      cursor, at first "" → BatchPage    if the vendor stores the name of a batch
     batches.status    the batch's id → BatchStatus
-    batches.cancel    the batch's id → BatchStatus
+    batches.cancel    the batch's id → BatchStatus, or None if the response does not have it
     others            the id of results → a tuple of BatchAnswers, or one for each line
 
 A provider's `operations` has these names. The bodies of requests and answers are those of a dialect.

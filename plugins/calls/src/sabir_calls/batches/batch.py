@@ -36,7 +36,7 @@ from sabir.errors import CallTimedOut, RenderingRefused
 
 from sabir_calls.arguments import repeatable
 from sabir_calls.batches.outcomes import BatchOutcome, check_results, describe_status, outcome_of
-from sabir_calls.batches.steps import Result, Step, Steps, digest_of, submit_steps
+from sabir_calls.batches.steps import Result, Steps, cancel_steps, digest_of, size_of, status_steps, submit_steps
 from sabir_calls.batches.tickets import Ticket, model_name, replaced_names
 
 logger = logging.getLogger("sabir_calls")
@@ -93,19 +93,19 @@ class Batch(AsyncClosing, SyncClosing):
 
     async def status(self, ticket: str) -> BatchStatus:
         """Return the status of a batch."""
-        return await self._run(_one_step("batches.status", self._read(ticket).batch_id))
+        return await self._run(status_steps(self._read(ticket).batch_id))
 
     def status_sync(self, ticket: str) -> BatchStatus:
         """Sync version of `status`. Blocks the thread."""
-        return self._run_sync(_one_step("batches.status", self._read(ticket).batch_id))
+        return self._run_sync(status_steps(self._read(ticket).batch_id))
 
     async def cancel(self, ticket: str) -> BatchStatus:
         """Cancel a batch, and return its status. Requests that were answered before stay answered and are charged."""
-        return await self._run(_one_step("batches.cancel", self._read(ticket).batch_id))
+        return await self._run(cancel_steps(self._read(ticket).batch_id))
 
     def cancel_sync(self, ticket: str) -> BatchStatus:
         """Sync version of `cancel`. Blocks the thread."""
-        return self._run_sync(_one_step("batches.cancel", self._read(ticket).batch_id))
+        return self._run_sync(cancel_steps(self._read(ticket).batch_id))
 
     async def wait(self, ticket: str, *, every: float = 60.0, timeout: float | None = None) -> BatchStatus:
         """Wait until a batch is over, and return its status. The status is requested again after `every` seconds.
@@ -170,7 +170,7 @@ class Batch(AsyncClosing, SyncClosing):
         requests = tuple(
             BatchRequest(key, each.path, each.body_bytes, each.headers) for key, each in renderings.items()
         )
-        limits, size = self._operations[CREATE].limits, sum(len(each.body) for each in requests)
+        limits, size = self._operations[CREATE].limits, size_of(requests)
         for number, limit, unit in ((len(requests), "requests", "requests"), (size, "bytes", "bytes of requests")):
             if number > (most := limits.get(limit, number)):
                 accepted = f"{self._model} accepts {most:,} {unit} in one batch, not {number:,}"
@@ -287,11 +287,6 @@ class _Poll:
         if (remaining := self._end - time.monotonic()) <= 0:
             raise CallTimedOut(f"the batch is not over ({self._state}); wait for it again, or raise timeout=")
         return min(self._every, remaining)
-
-
-def _one_step(operation: str, call: str) -> Steps[BatchStatus]:
-    status: BatchStatus = yield Step(operation, call)
-    return status
 
 
 def transport_settings(settings: Settings) -> Settings:

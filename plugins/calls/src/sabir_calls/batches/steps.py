@@ -6,12 +6,12 @@ A crash before `create` has arrived at the vendor submits nothing. After a crash
 batch is found in the vendor's list, so that the same requests are not charged twice.
 """
 
-from collections.abc import Collection, Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from sabir import SettingsInvalid
-from sabir.authoring import BatchOrder, BatchPage, BatchRequest, BatchStatus
+from sabir.authoring import BatchOrder, BatchPage, BatchRequest, BatchStatus, Operation
 
 Result = TypeVar("Result")
 MOST_PAGES = 10
@@ -29,10 +29,10 @@ Steps: TypeAlias = Generator[Step, Any, Result]
 """A script that yields Steps, and is sent the value of each."""
 
 
-def submit_steps(order: BatchOrder, operations: Collection[str]) -> Steps[BatchStatus]:
+def submit_steps(order: BatchOrder, operations: Mapping[str, Operation[Any, Any]]) -> Steps[BatchStatus]:
     """Submit a batch, or return the status of the batch with the same name that was submitted before.
 
-    `operations` are the operations that the provider has. Raises SettingsInvalid if the provider cannot find batches by
+    `operations` are the provider's operations by name. Raises SettingsInvalid if the provider cannot find batches by
     their names, and if the name was used for other requests.
     """
     if order.name:
@@ -40,10 +40,28 @@ def submit_steps(order: BatchOrder, operations: Collection[str]) -> Steps[BatchS
             raise SettingsInvalid("this vendor's batches have no names; leave name= out, and store the ticket")
         if (submitted := (yield from _find_steps(order))) is not None:
             return submitted
-    if "batches.upload" in operations:
+    inline = operations["batches.create"].limits.get("inline_bytes", 0)
+    if "batches.upload" in operations and size_of(order.requests) > inline:
         order = order._replace(file=(yield Step("batches.upload", order)))
     created: BatchStatus = yield Step("batches.create", order)
     return created
+
+
+def cancel_steps(batch_id: str) -> Steps[BatchStatus]:
+    """Cancel a batch, and return its status."""
+    status: BatchStatus | None = yield Step("batches.cancel", batch_id)
+    return status or (yield from status_steps(batch_id))
+
+
+def status_steps(batch_id: str) -> Steps[BatchStatus]:
+    """Return the status of a batch."""
+    status: BatchStatus = yield Step("batches.status", batch_id)
+    return status
+
+
+def size_of(requests: Iterable[BatchRequest]) -> int:
+    """Return the number of bytes of all bodies."""
+    return sum(len(each.body) for each in requests)
 
 
 def _find_steps(order: BatchOrder) -> Steps[BatchStatus | None]:

@@ -80,7 +80,6 @@ def test_a_batch_is_submitted_and_collected_by_its_ticket(file: Path, tmp_path: 
         (("submit", "{file}"), "submit needs a prompt; pass --prompt"),
         (("submit", "{file}", "--prompt", "x", "--key", "name"), "line 1 has no field 'name' for --key"),
         (("submit", "{file}", "--prompt", "x", "--key", "same"), "line 2 repeats the key 'x'"),
-        (("submit", "{file}", "--prompt", "x", "--model", "echo:m", "--yes", "--name", "n"), "leave --name out"),
         (("submit", "{file}", "--prompt", "x", "--model", "local:m", "--yes"), "has no operation 'batches.create'"),
         (("status", "batch_1"), "'batch_1' is not a ticket"),
     ],

@@ -195,6 +195,7 @@ class OpenAIStandIn(StandIn):
         counts = {"total": len(keys), "completed": answered, "failed": len(keys) - answered}
         fields = {name: batch[name] for name in ("id", "input_file_id", "endpoint", "completion_window", "status")}
         fields |= {"object": "batch", "created_at": 1, "metadata": batch.get("metadata"), "request_counts": counts}
+        fields["errors"] = batch.get("errors")
         if is_final:
             fields |= {"output_file_id": f"output-{batch['id']}"} if answered else {}
             fields |= {"error_file_id": f"error-{batch['id']}"} if answered < len(keys) else {}

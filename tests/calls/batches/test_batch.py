@@ -156,3 +156,38 @@ def test_large_batches_of_google_are_sent_as_a_file() -> None:
     assert outcomes.keys() == prompts.keys() and outcomes["k3"].text == "re: k3"
     assert calls.count("POST /upload/v1beta/files") == calls.count("POST /v1beta/models/*") == 1
     assert "GET /download/v1beta/files/*" in calls
+
+
+def test_a_vendor_without_names_refuses_a_name() -> None:
+    """The message says what to do instead; nothing is sent."""
+    with AnthropicStandIn() as vendor, open_batch("anthropic:claude-haiku-4-5", vendor) as batches:
+        with pytest.raises(SettingsInvalid, match="leave name= out, and store the ticket"):
+            batches.submit_sync(PROMPTS, name="monday")
+    assert vendor.received == []
+
+
+def test_a_batch_that_failed_as_a_whole_says_why() -> None:
+    with OpenAIStandIn() as vendor, open_batch("openai:gpt-5", vendor) as batches:
+        ticket = batches.submit_sync(PROMPTS, name="monday")
+        vendor.batches["batch_0"] |= {"status": "failed", "errors": {"data": [{"line": 2, "message": "Bad line"}]}}
+        with pytest.raises(BatchError, match="failed and nothing was charged: line 2: Bad line"):
+            list(batches.collect_sync(ticket))
+        assert batches.submit_sync(PROMPTS, name="monday") != ticket  # a failed batch may be submitted again
+
+
+def test_headers_of_beta_features_are_joined() -> None:
+    def asking_for(beta: str) -> sabir.Settings:
+        return sabir.Settings(vendor={"anthropic": {"betas": [beta]}})
+
+    with AnthropicStandIn() as vendor, open_batch("anthropic:claude-haiku-4-5", vendor) as batches:
+        prompts = {beta: batches.render("One?", settings=asking_for(beta)) for beta in ("one-2026", "two-2026")}
+        batches.submit_sync({**prompts, "again": prompts["one-2026"]})
+    assert vendor.received[0].headers["anthropic-beta"] == "one-2026,two-2026"
+
+
+def test_requests_that_would_stream_are_sent_without_a_stream(model: str, vendor: StandIn) -> None:
+    """Long answers are usually streamed, which batches refuse."""
+    settings = sabir.Settings(max_output_tokens=32_000)
+    with open_batch(model, vendor, settings=settings) as batches:
+        batches.submit_sync(PROMPTS)
+    assert all(b'"stream"' not in each.body for each in vendor.received)

@@ -252,8 +252,8 @@ class AnthropicStandIn(StandIn):
             "stop_reason": "end_turn", "stop_sequence": None, "usage": usage,
         }  # fmt: skip
         succeeded = {"type": "succeeded", "message": dump(Message.model_validate(message))}
-        result = next((each for start, each in kinds.items() if key.startswith(start)), succeeded)
-        return dump(MessageBatchIndividualResponse.model_validate({"custom_id": key, "result": result}))
+        outcome = next((each for start, each in kinds.items() if key.startswith(start)), succeeded)
+        return dump(MessageBatchIndividualResponse.model_validate({"custom_id": key, "result": outcome}))
 
     def _batch(self, batch: dict[str, Any]) -> Any:
         keys, is_over = [each["custom_id"] for each in batch["requests"]], batch["status"] == "ended"
@@ -393,11 +393,11 @@ def _completion(key: str, body: dict[str, Any]) -> Any:
 
 def _response(key: str, body: dict[str, Any]) -> Any:
     content = {"type": "output_text", "text": f"re: {key}", "annotations": []}
-    item = {"type": "message", "id": f"msg_{key}", "role": "assistant", "status": "completed", "content": [content]}
+    message = {"type": "message", "id": f"msg_{key}", "role": "assistant", "status": "completed", "content": [content]}
     cached, reasoned = {"cached_tokens": 0, "cache_write_tokens": 0}, {"reasoning_tokens": 0}
     details = {"input_tokens_details": cached, "output_tokens_details": reasoned}
     fields = {
-        "id": f"resp_{key}", "object": "response", "created_at": 1, "model": body["model"], "output": [item],
+        "id": f"resp_{key}", "object": "response", "created_at": 1, "model": body["model"], "output": [message],
         "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "status": "completed",
         "usage": {"input_tokens": 1000, "output_tokens": 100, "total_tokens": 1100, **details},
     }  # fmt: skip

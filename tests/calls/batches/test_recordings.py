@@ -70,15 +70,15 @@ def test_every_recorded_answer_is_read() -> None:
             continue
         body, scope = body_of(exchange["response"]), scope_of(operation)
         for line in body.splitlines() if operation.reads_lines else [body]:
-            value = operation.decode(line, scope).output
+            answered = operation.decode(line, scope).output
             read[operation.name] += 1
-            if isinstance(value, BatchPage):
-                assert value.batches and all(each.id for each in value.batches)
-            elif isinstance(value, BatchStatus):
-                assert value.id and value.error is None
-                assert value.is_final == bool(value.results)
+            if isinstance(answered, BatchPage):
+                assert answered.batches and all(each.id for each in answered.batches)
+            elif isinstance(answered, BatchStatus):
+                assert answered.id and answered.error is None
+                assert answered.is_final == bool(answered.results)
             else:
-                assert value
+                assert answered
 
     assert sum(count for name, count in read.items() if "upload" not in name) == 18  # all 17; one has two lines
     assert read["openai.batches.upload"] + read["google.batches.upload"] == 28
@@ -137,15 +137,15 @@ def test_requests_have_the_form_of_recorded_requests() -> None:
         assert paths(sent.body) <= paths(exchange["request"]), exchange["id"]
 
 
-def paths(value: Any, path: str = "") -> set[str]:
+def paths(answered: Any, path: str = "") -> set[str]:
     """The paths of all fields, those of a conversation left out."""
-    if isinstance(value, list):
-        return {deeper for each in value for deeper in paths(each, path)}
-    if not isinstance(value, dict):
+    if isinstance(answered, list):
+        return {deeper for each in answered for deeper in paths(each, path)}
+    if not isinstance(answered, dict):
         return set()
     return {
         deeper
-        for name, each in value.items()
+        for name, each in answered.items()
         if name not in ("messages", "contents", "key", "custom_id") or path.endswith("requests")
         for deeper in {f"{path}.{name}", *paths(each, f"{path}.{name}")}
     }

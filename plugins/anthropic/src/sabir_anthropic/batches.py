@@ -11,6 +11,7 @@ https://platform.claude.com/docs/en/build-with-claude/batch-processing
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -118,16 +119,18 @@ def decode_results(line: bytes, scope: DecodeScope) -> Decoded[BatchAnswer]:
     return Decoded(BatchAnswer(key, encode_json(outcome.get("message", outcome.get("error"))).encode()))
 
 
-def _operation(name: str, encode: Any, decode: Any, **more: Any) -> Operation[Any, Any]:
-    return Operation(name=f"anthropic.{name}", encode=encode, decode=decode, decode_error=ERRORS.decode, **more)
-
-
+_anthropic_operation = partial(Operation, decode_error=ERRORS.decode)
 BATCHES: Mapping[str, Operation[Any, Any]] = {
-    "batches.create": _operation(
-        "batches.create", encode_create, decode_status, limits={"requests": 100_000, "bytes": 256_000_000}
+    "batches.create": _anthropic_operation(
+        name="anthropic.batches.create",
+        encode=encode_create,
+        decode=decode_status,
+        limits={"requests": 100_000, "bytes": 256_000_000},
     ),
-    "batches.status": _operation("batches.status", encode_status, decode_status),
-    "batches.cancel": _operation("batches.cancel", encode_cancel, decode_status),
-    "batches.results": _operation("batches.results", encode_results, decode_results, reads_lines=True),
+    "batches.status": _anthropic_operation(name="anthropic.batches.status", encode=encode_status, decode=decode_status),
+    "batches.cancel": _anthropic_operation(name="anthropic.batches.cancel", encode=encode_cancel, decode=decode_status),
+    "batches.results": _anthropic_operation(
+        name="anthropic.batches.results", encode=encode_results, decode=decode_results, reads_lines=True
+    ),
 }
 """The operations by name. A batch may have 100,000 requests and 256 MB."""

@@ -101,8 +101,8 @@ def _fill_prompt(prompt: str, row: Mapping[str, Any], number: int) -> str:
     return prompt.format_map({name: _field_text(row[name]) for name in fields})
 
 
-def _field_text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _field_text(field: object) -> str:
+    return field if isinstance(field, str) else json.dumps(field, ensure_ascii=False)
 
 
 def _prompt_messages(system: str | None, text: str) -> list[sabir.Message]:

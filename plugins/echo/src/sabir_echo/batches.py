@@ -9,6 +9,7 @@ A batch has no name, so a lost ticket cannot be found again.
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from zlib import compress, decompress
 
@@ -83,16 +84,13 @@ def _line(key: str, response: InProcessResponse) -> dict[str, Any]:
     return {"key": key, "status": response.status, "body": json.loads(b"".join(response.chunks))}
 
 
-def _operation(name: str, encode: Any, decode: Any, *, reads_lines: bool = False) -> Operation[Any, Any]:
-    return Operation(
-        name=f"echo.{name}", encode=encode, decode=decode, decode_error=ErrorTable().decode, reads_lines=reads_lines
-    )
-
-
+_echo_operation = partial(Operation, decode_error=ErrorTable().decode)
 BATCHES: Mapping[str, Operation[Any, Any]] = {
-    "batches.create": _operation("batches.create", encode_create, decode_status),
-    "batches.status": _operation("batches.status", encode_status, decode_status),
-    "batches.cancel": _operation("batches.cancel", encode_status, decode_status),
-    "batches.results": _operation("batches.results", encode_results, decode_results, reads_lines=True),
+    "batches.create": _echo_operation(name="echo.batches.create", encode=encode_create, decode=decode_status),
+    "batches.status": _echo_operation(name="echo.batches.status", encode=encode_status, decode=decode_status),
+    "batches.cancel": _echo_operation(name="echo.batches.cancel", encode=encode_status, decode=decode_status),
+    "batches.results": _echo_operation(
+        name="echo.batches.results", encode=encode_results, decode=decode_results, reads_lines=True
+    ),
 }
 """The operations by name."""

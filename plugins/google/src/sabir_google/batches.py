@@ -14,7 +14,7 @@ https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/ba
 """
 
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
@@ -65,6 +65,21 @@ NO_NAME = "sabir"
 PAGE = 100
 
 
+def _only_gemini(
+    encode: Callable[[Any, RequestScope], OperationRequest],
+) -> Callable[[Any, RequestScope], OperationRequest]:
+    """Decorate an encoding function so that it raises SettingsInvalid for Vertex AI."""
+
+    @wraps(encode)
+    def checked(call: Any, scope: RequestScope) -> OperationRequest:
+        if VERTEX in scope.quirks:
+            raise SettingsInvalid("batches of Vertex AI need cloud storage; use the Gemini API for batches")
+        return encode(call, scope)
+
+    return checked
+
+
+@_only_gemini
 def encode_upload(order: BatchOrder, scope: RequestScope) -> OperationRequest:
     """Return the request that uploads the requests as a file. The same requests give the same bytes."""
     lines = (encode_json({"key": each.key, "request": _request(each)}) for each in order.requests)
@@ -83,6 +98,7 @@ def decode_upload(body: bytes, scope: DecodeScope) -> Decoded[str]:
     return Decoded(_read_name(object_or_empty(scope.read_object(body).get("file")), scope))
 
 
+@_only_gemini
 def encode_create(order: BatchOrder, scope: RequestScope) -> OperationRequest:
     """Return the request that creates a batch, from an uploaded file or with the requests inline."""
     requests = [{"request": _request(each), "metadata": {"key": each.key}} for each in order.requests if not order.file]
@@ -98,6 +114,7 @@ def _request(request: BatchRequest) -> Fields:
     return {"model": model, **object_or_empty(decode_json(request.body))}
 
 
+@_only_gemini
 def encode_list(cursor: str, scope: RequestScope) -> OperationRequest:
     """Return the request for the page of batches that the token `cursor` names."""
     query = {"pageSize": PAGE} | ({"pageToken": cursor} if cursor else {})
@@ -111,6 +128,7 @@ def decode_list(body: bytes, scope: DecodeScope) -> Decoded[BatchPage]:
     return Decoded(BatchPage(batches, text_or_empty(page.get("nextPageToken"))))
 
 
+@_only_gemini
 def encode_status(batch_id: str, scope: RequestScope) -> OperationRequest:
     """Return the request for a batch with its results, if they are inline."""
     return OperationRequest(f"/v1beta/{quote(batch_id)}", method="GET")
@@ -121,6 +139,7 @@ def decode_status(body: bytes, scope: DecodeScope) -> Decoded[BatchStatus]:
     return Decoded(read_status(scope.read_object(body), scope))
 
 
+@_only_gemini
 def encode_cancel(batch_id: str, scope: RequestScope) -> OperationRequest:
     """Return the request that cancels a batch."""
     return OperationRequest(f"/v1beta/{quote(batch_id)}:cancel", {})
@@ -157,6 +176,7 @@ def decode_inlined(body: bytes, scope: DecodeScope) -> Decoded[tuple[BatchAnswer
     return Decoded(tuple(_read_answer(object_or_empty(each)) for each in list_or_empty(responses)))
 
 
+@_only_gemini
 def encode_results(file: str, scope: RequestScope) -> OperationRequest:
     """Return the request for a file of results."""
     return OperationRequest(f"/download/v1beta/{quote(file)}:download?alt=media", method="GET")
@@ -200,33 +220,22 @@ def _read_count(counts: Fields, name: str) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else first_whole_number(text)
 
 
-def _only_gemini(
-    encode: Callable[[Any, RequestScope], OperationRequest],
-) -> Callable[[Any, RequestScope], OperationRequest]:
-    @wraps(encode)
-    def checked(call: Any, scope: RequestScope) -> OperationRequest:
-        if VERTEX in scope.quirks:
-            raise SettingsInvalid("batches of Vertex AI need cloud storage; use the Gemini API for batches")
-        return encode(call, scope)
-
-    return checked
-
-
-def _operation(name: str, encode: Any, decode: Any, **more: Any) -> Operation[Any, Any]:
-    encode = _only_gemini(encode)
-    return Operation(name=f"google.{name}", encode=encode, decode=decode, decode_error=ERRORS.decode, **more)
-
-
+_google_operation = partial(Operation, decode_error=ERRORS.decode)
 BATCHES: Mapping[str, Operation[Any, Any]] = {
-    "batches.upload": _operation("batches.upload", encode_upload, decode_upload),
-    "batches.create": _operation(
-        "batches.create", encode_create, decode_status, limits={"bytes": 2_000_000_000, "inline_bytes": 5_000_000}
+    "batches.upload": _google_operation(name="google.batches.upload", encode=encode_upload, decode=decode_upload),
+    "batches.create": _google_operation(
+        name="google.batches.create",
+        encode=encode_create,
+        decode=decode_status,
+        limits={"bytes": 2_000_000_000, "inline_bytes": 5_000_000},
     ),
-    "batches.list": _operation("batches.list", encode_list, decode_list),
-    "batches.status": _operation("batches.status", encode_status, decode_status),
-    "batches.cancel": _operation("batches.cancel", encode_cancel, decode_cancel),
-    "batches.inlined": _operation("batches.inlined", encode_status, decode_inlined),
-    "batches.results": _operation("batches.results", encode_results, decode_results, reads_lines=True),
+    "batches.list": _google_operation(name="google.batches.list", encode=encode_list, decode=decode_list),
+    "batches.status": _google_operation(name="google.batches.status", encode=encode_status, decode=decode_status),
+    "batches.cancel": _google_operation(name="google.batches.cancel", encode=encode_cancel, decode=decode_cancel),
+    "batches.inlined": _google_operation(name="google.batches.inlined", encode=encode_status, decode=decode_inlined),
+    "batches.results": _google_operation(
+        name="google.batches.results", encode=encode_results, decode=decode_results, reads_lines=True
+    ),
 }
 """The operations by name. A file may have 2 GB. The API accepts 20 MB of inline requests; sabir sends at most 5 MB,
 because each request for the status returns the results.

@@ -10,6 +10,7 @@ https://developers.openai.com/api/docs/guides/batch
 """
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
@@ -176,18 +177,20 @@ def _describe_problem(problem: Fields) -> str:
     return message if line is None else f"line {line}: {message}"
 
 
-def _operation(name: str, encode: Any, decode: Any, **more: Any) -> Operation[Any, Any]:
-    return Operation(name=f"openai.{name}", encode=encode, decode=decode, decode_error=ERRORS.decode, **more)
-
-
+_openai_operation = partial(Operation, decode_error=ERRORS.decode)
 BATCHES: Mapping[str, Operation[Any, Any]] = {
-    "batches.upload": _operation("batches.upload", encode_upload, decode_upload),
-    "batches.create": _operation(
-        "batches.create", encode_create, decode_status, limits={"requests": 50_000, "bytes": 200_000_000}
+    "batches.upload": _openai_operation(name="openai.batches.upload", encode=encode_upload, decode=decode_upload),
+    "batches.create": _openai_operation(
+        name="openai.batches.create",
+        encode=encode_create,
+        decode=decode_status,
+        limits={"requests": 50_000, "bytes": 200_000_000},
     ),
-    "batches.list": _operation("batches.list", encode_list, decode_list),
-    "batches.status": _operation("batches.status", encode_status, decode_status),
-    "batches.cancel": _operation("batches.cancel", encode_cancel, decode_status),
-    "batches.results": _operation("batches.results", encode_results, decode_results, reads_lines=True),
+    "batches.list": _openai_operation(name="openai.batches.list", encode=encode_list, decode=decode_list),
+    "batches.status": _openai_operation(name="openai.batches.status", encode=encode_status, decode=decode_status),
+    "batches.cancel": _openai_operation(name="openai.batches.cancel", encode=encode_cancel, decode=decode_status),
+    "batches.results": _openai_operation(
+        name="openai.batches.results", encode=encode_results, decode=decode_results, reads_lines=True
+    ),
 }
 """The operations by name. A file may have 50,000 requests and 200 MB."""

@@ -37,7 +37,7 @@ from sabir.errors import CallTimedOut, RenderingRefused
 from sabir_calls.arguments import repeatable
 from sabir_calls.batches.outcomes import BatchOutcome, check_results, describe_status, outcome_of
 from sabir_calls.batches.steps import Result, Steps, cancel_steps, digest_of, size_of, status_steps, submit_steps
-from sabir_calls.batches.tickets import Ticket, model_name, replaced_names
+from sabir_calls.batches.tickets import BatchTicket, model_name, replaced_names
 
 logger = logging.getLogger("sabir_calls")
 
@@ -164,7 +164,7 @@ class Batch(AsyncClosing, SyncClosing):
         """Close the client of the sync methods. After async calls, use `aclose`, which closes both."""
         self._client.close()
 
-    def _order(self, prompts: KeyedPrompts, name: str, how: CallArguments) -> tuple[BatchOrder, Ticket]:
+    def _order(self, prompts: KeyedPrompts, name: str, how: CallArguments) -> tuple[BatchOrder, BatchTicket]:
         """Return the batch to create, and its ticket without an id. Raises SettingsInvalid for what does not fit."""
         renderings = dict(self._renderings(prompts, how))
         requests = tuple(
@@ -178,7 +178,7 @@ class Batch(AsyncClosing, SyncClosing):
         if not requests:
             raise SettingsInvalid("a batch needs at least one prompt; pass prompts by key, for example {'a': 'Hello!'}")
         _log_losses(self._model, renderings)
-        return BatchOrder(requests, name, digest_of(requests)), Ticket(
+        return BatchOrder(requests, name, digest_of(requests)), BatchTicket(
             self._model, "", *replaced_names(renderings.values())
         )
 
@@ -205,8 +205,8 @@ class Batch(AsyncClosing, SyncClosing):
             error.add_note(f"This is the prompt {key!r} of the batch; nothing was submitted.")
             raise
 
-    def _read(self, ticket: str) -> Ticket:
-        read = Ticket.parse(ticket)
+    def _read(self, ticket: str) -> BatchTicket:
+        read = BatchTicket.parse(ticket)
         if read.model != self._model:
             raise SettingsInvalid(f"the ticket is for {read.model}, not for {self._model}; use batch({read.model!r})")
         return read

@@ -16,7 +16,7 @@ from sabir.errors import SettingsInvalid
 
 from sabir_calls.batches import batch as batches
 from sabir_calls.batches.outcomes import BatchOutcome, describe_status
-from sabir_calls.batches.tickets import Ticket
+from sabir_calls.batches.tickets import BatchTicket
 from sabir_calls.runs import (
     STDIN,
     RunCosts,
@@ -79,7 +79,7 @@ def batch(  # noqa: PLR0913  # each parameter is a flag
                 return 1
             print(opened.submit_sync(prompts, name=name))
         return 0
-    with batches.batch(Ticket.parse(source).model) as opened:
+    with batches.batch(BatchTicket.parse(source).model) as opened:
         if action == "collect":
             return _collect(opened, source, output, wait=wait)
         print(describe_status(_STATUS_OF[action](opened, source)))

@@ -1,4 +1,4 @@
-"""The requests that submit a batch, as scripts without I/O: each yields a Step and receives the operation's value.
+"""The requests that submit or cancel a batch, as scripts without I/O, which yield steps and receive their outputs.
 
     submit_steps(order) ── list, to find the name ── upload ── create ──▶ BatchStatus
 
@@ -18,15 +18,15 @@ MOST_PAGES = 10
 """How many pages of the vendor's list are searched for a name."""
 
 
-class Step(NamedTuple):
+class OperationStep(NamedTuple):
     """One request: the name of an operation, and the call to encode."""
 
     operation: str
     call: Any
 
 
-Steps: TypeAlias = Generator[Step, Any, Result]
-"""A script that yields Steps, and is sent the value of each."""
+Steps: TypeAlias = Generator[OperationStep, Any, Result]
+"""A script that yields steps, and is sent the output of each."""
 
 
 def submit_steps(order: BatchOrder, operations: Mapping[str, Operation[Any, Any]]) -> Steps[BatchStatus]:
@@ -42,20 +42,20 @@ def submit_steps(order: BatchOrder, operations: Mapping[str, Operation[Any, Any]
             return submitted
     inline = operations["batches.create"].limits.get("inline_bytes", 0)
     if "batches.upload" in operations and size_of(order.requests) > inline:
-        order = order._replace(file=(yield Step("batches.upload", order)))
-    created: BatchStatus = yield Step("batches.create", order)
+        order = order._replace(file=(yield OperationStep("batches.upload", order)))
+    created: BatchStatus = yield OperationStep("batches.create", order)
     return created
 
 
 def cancel_steps(batch_id: str) -> Steps[BatchStatus]:
     """Cancel a batch, and return its status."""
-    status: BatchStatus | None = yield Step("batches.cancel", batch_id)
+    status: BatchStatus | None = yield OperationStep("batches.cancel", batch_id)
     return status or (yield from status_steps(batch_id))
 
 
 def status_steps(batch_id: str) -> Steps[BatchStatus]:
     """Return the status of a batch."""
-    status: BatchStatus = yield Step("batches.status", batch_id)
+    status: BatchStatus = yield OperationStep("batches.status", batch_id)
     return status
 
 
@@ -68,7 +68,7 @@ def _find_steps(order: BatchOrder) -> Steps[BatchStatus | None]:
     """Return the status of the batch with the order's name, or None. A batch that failed as a whole does not count."""
     cursor = ""
     for _ in range(MOST_PAGES):
-        page: BatchPage = yield Step("batches.list", cursor)
+        page: BatchPage = yield OperationStep("batches.list", cursor)
         for status in page.batches:
             if status.name == order.name and status.phase != "failed":
                 if status.digest != order.digest:

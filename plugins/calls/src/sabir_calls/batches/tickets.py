@@ -17,7 +17,7 @@ SEPARATOR = "#"
 _EXPECTED = "expected the ticket that submit() returned, such as 'openai.responses:gpt-5#batch_67d4'"
 
 
-class Ticket(NamedTuple):
+class BatchTicket(NamedTuple):
     """The content of a ticket."""
 
     model: str
@@ -37,7 +37,7 @@ class Ticket(NamedTuple):
         return SEPARATOR.join(parts)
 
     @classmethod
-    def parse(cls, text: str) -> "Ticket":
+    def parse(cls, text: str) -> "BatchTicket":
         """Return the content of a ticket. Raises SettingsInvalid for any other text."""
         model, _, rest = str(text).partition(SEPARATOR)
         batch_id, _, encoded = rest.partition(SEPARATOR)

@@ -8,6 +8,7 @@ ticket = await batch("provider:model").submit({"a": "Hello!"})                  
 from sabir.authoring import BatchStatus
 
 from sabir_calls.batches.batch import Batch, batch
+from sabir_calls.batches.batched import BatchedAdapter, batched
 from sabir_calls.batches.outcomes import BatchError, BatchOutcome
 from sabir_calls.cache.cached import CachedAdapter, cached_responses
 from sabir_calls.cache.stores import CacheError, MemoryResponses, ResponseStore, SQLiteResponses
@@ -23,6 +24,7 @@ __all__ = [
     "BatchError",
     "BatchOutcome",
     "BatchStatus",
+    "BatchedAdapter",
     "CacheError",
     "CachedAdapter",
     "Estimate",
@@ -38,6 +40,7 @@ __all__ = [
     "SQLiteResponses",
     "Slot",
     "batch",
+    "batched",
     "cached_responses",
     "complete_many",
     "complete_many_sync",

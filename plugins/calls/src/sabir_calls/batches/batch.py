@@ -36,7 +36,7 @@ from sabir.errors import CallTimedOut, RenderingRefused
 
 from sabir_calls.arguments import repeatable
 from sabir_calls.batches.outcomes import BatchOutcome, check_results, describe_status, outcome_of
-from sabir_calls.batches.steps import Result, Steps, cancel_steps, digest_of, size_of, status_steps, submit_steps
+from sabir_calls.batches.steps import LIST, Result, Steps, cancel_steps, digest_of, size_of, status_steps, submit_steps
 from sabir_calls.batches.tickets import BatchTicket, model_name, replaced_names
 
 logger = logging.getLogger("sabir_calls")
@@ -68,6 +68,11 @@ class Batch(AsyncClosing, SyncClosing):
     def __repr__(self) -> str:
         """Return the model."""
         return f"batch({self._model!r})"
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the vendor stores names of batches, so that `submit` accepts a `name`."""
+        return LIST in self._operations
 
     def render(self, messages: Messages, **how: Unpack[CallArguments]) -> Rendering:
         """Return the request for a conversation and its losses. `submit` accepts renderings too. Sends nothing."""

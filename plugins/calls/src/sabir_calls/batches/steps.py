@@ -14,6 +14,7 @@ from sabir import SettingsInvalid
 from sabir.authoring import BatchOrder, BatchPage, BatchRequest, BatchStatus, Operation
 
 Result = TypeVar("Result")
+LIST = "batches.list"
 MOST_PAGES = 10
 """How many pages of the vendor's list are searched for a name."""
 
@@ -36,7 +37,7 @@ def submit_steps(order: BatchOrder, operations: Mapping[str, Operation[Any, Any]
     their names, and if the name was used for other requests.
     """
     if order.name:
-        if "batches.list" not in operations:
+        if LIST not in operations:
             raise SettingsInvalid("this vendor's batches have no names; leave name= out, and store the ticket")
         if (submitted := (yield from _find_steps(order))) is not None:
             return submitted
@@ -68,7 +69,7 @@ def _find_steps(order: BatchOrder) -> Steps[BatchStatus | None]:
     """Return the status of the batch with the order's name, or None. A batch that failed as a whole does not count."""
     cursor = ""
     for _ in range(MOST_PAGES):
-        page: BatchPage = yield OperationStep("batches.list", cursor)
+        page: BatchPage = yield OperationStep(LIST, cursor)
         for status in page.batches:
             if status.name == order.name and status.phase != "failed":
                 if status.digest != order.digest:

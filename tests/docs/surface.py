@@ -35,7 +35,8 @@ from tests.docs.sources import (
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Adapters": (
-        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "Target",
+        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "fewest_losses",
+        "Target",
     ),
     "Making messages": (
         "user", "system", "assistant", "image", "audio", "video", "document", "MessageBuilder", "OptionResultBuilder",
@@ -245,7 +246,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
-        ("installed_hooks",),
+        ("installed_hooks", "AgentWork", "announce_work", "work_headers", "continue_work"),
     ),
     "Grades": (
         "A package's author declares a grade, and only a run of the kit on this machine verifies it.",

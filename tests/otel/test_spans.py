@@ -121,7 +121,10 @@ def test_attempts_that_failed_are_events_of_one_span(heard: Recorded) -> None:
         llm.complete_sync("Weather?")
 
     failed = {"sabir.attempt": 1, "error.type": "Unavailable", "http.response.status_code": 503}
-    assert heard.events() == [("sabir.attempt_failed", failed)]
+    (failure, (name, retried)) = heard.events()
+    assert failure == ("sabir.attempt_failed", failed)
+    assert (name, retried["sabir.attempt"]) == ("sabir.retried", 2)
+    assert retried["sabir.waited"] == heard.attributes()["sabir.waited"]
     assert heard.span().status.status_code is StatusCode.UNSET
     assert heard.attributes()["sabir.attempts"] == 2
     assert "error.type" not in heard.attributes()
@@ -135,7 +138,7 @@ def test_the_last_failure_is_the_spans(heard: Recorded) -> None:
     span = heard.span()
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "ServerFailed 500")
     assert heard.attributes().items() >= {"error.type": "ServerFailed", "gen_ai.request.temperature": 0.25}.items()
-    assert [name for name, _ in heard.events()] == ["sabir.attempt_failed"] * 2
+    assert [name for name, _ in heard.events()] == ["sabir.attempt_failed", "sabir.retried", "sabir.attempt_failed"]
     assert "you asked for" not in str((heard.events(), heard.attributes()))
     (duration,) = heard.points(DURATION)
     assert duration.attributes["error.type"] == "ServerFailed"

@@ -27,7 +27,7 @@ from genai_prices.types import (
 )
 from sabir import Reply, Usage
 from sabir.errors import SettingsInvalid
-from sabir_prices import Cost, cost, cost_of
+from sabir_prices import Cost, cheapest, cost, cost_of
 from sabir_prices.costs import SELLERS, own_seller, seller_at
 
 LATER = datetime(2031, 1, 1, tzinfo=UTC)
@@ -443,3 +443,19 @@ def test_a_reply_of_a_batch_costs_half(seller: str, endpoint: str, name: str) ->
     costs = [cost(each) for each in (usual, of_batch, named)]
     assert all(costs) and costs[1] == costs[2]
     assert costs[0] and costs[1] and costs[0].total == 2 * costs[1].total
+
+
+@pytest.mark.usefixtures("table")
+def test_the_cheapest_member_is_tried_first_and_unknown_prices_last() -> None:
+    """A quarter of the bytes at 2 dollars for a million tokens, and 1,000 tokens of output at 10."""
+    models = ["openai:unknown", "openai:plain", "openai:free"]
+    renderings = [sabir.adapter(model, api_key="any").render("Hello!") for model in models]
+    unknown, plain, free = map(cheapest, renderings)
+
+    tokens = -(-len(renderings[1].body_bytes) // 4)
+    assert plain == (False, Decimal(tokens) * 2 / 10**6 + Decimal(1_000) * 10 / 10**6)
+    assert free < plain < unknown
+    assert cheapest(renderings[1], output_tokens=0) < plain
+    assert (
+        cheapest(sabir.adapter("openai:plain", base_url="http://proxy.test", api_key="any").render("Hello!")) == unknown
+    )

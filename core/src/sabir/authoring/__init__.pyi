@@ -36,7 +36,9 @@ from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireRespo
 from sabir.contract.scope import DecodeScope, Insertion, RequestScope
 from sabir.contract.turns import Calls, Entry, IdentifierRule, LossLog, Roles, Side, Tables, Turn, TurnScope
 from sabir.discovery import load_entry_point, split_model
+from sabir.hooks.announcing import announce_work, continue_work, work_headers
 from sabir.hooks.plugins import installed_hooks
+from sabir.hooks.work import AgentWork
 from sabir.options.execution import CallDepth, RaisedError, call_function, run_in_thread
 from sabir.options.option import OptionLike
 from sabir.options.signatures import ArgumentsRefused, BoundArguments, Signature
@@ -53,24 +55,25 @@ from sabir.vocabulary.reply import BlockKind, FinishReason
 from sabir.vocabulary.settings import WIRE_SETTINGS
 
 __all__ = [  # noqa: RUF022
-    "Access", "Action", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BatchAnswer", "BatchOrder",
-    "BatchPage", "BatchPhase", "BatchRequest", "BatchResults", "BatchStatus", "BlockKind", "BoundArguments",
-    "CallArguments", "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential", "DataURL",
-    "DatabaseFailure", "DecodeScope", "Decoded", "Decoder", "Dialect", "Emit", "Entry", "ErrorRule", "ErrorTable",
-    "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "FoundCredential", "Framing", "Frozen", "FrozenDict",
-    "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion",
-    "JSONLines", "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library",
-    "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "Operation", "OperationClient",
-    "OperationRequest", "OperationResult", "OptionCall", "OptionLike", "Outcome", "OwnClientConnection", "PackageGrade",
-    "Part", "PartReader", "Performer", "Profile", "Provider", "Raised", "RaisedError", "ReasoningEffort", "Relay",
-    "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider",
-    "SchemaRule", "Script", "ServerEvent", "ServerEventReader", "Side", "Signature", "StoredModel", "StoredNames",
-    "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection", "Tables", "Text", "TokenCount", "Turn", "TurnMaker",
-    "TurnScope", "UserSDKConnection", "Values", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse",
-    "WrappedAdapter", "as_messages", "call_function", "count_values", "create_private_file", "decode_answer",
-    "decode_json", "describe_kind", "describe_validation_error", "encode_json", "explaining_environment_errors",
-    "first_whole_number", "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "list_or_empty",
-    "load_entry_point", "load_stored", "object_or_empty", "one_line", "operation_client", "packaged_models",
-    "pair_messages", "printable", "read_count", "replace_file", "run_in_thread", "show_arguments", "side_of",
-    "split_model", "text_or_empty", "unknown_fields", "without_fields",
+    "Access", "Action", "AgentWork", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BatchAnswer",
+    "BatchOrder", "BatchPage", "BatchPhase", "BatchRequest", "BatchResults", "BatchStatus", "BlockKind",
+    "BoundArguments", "CallArguments", "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection",
+    "Credential", "DataURL", "DatabaseFailure", "DecodeScope", "Decoded", "Decoder", "Dialect", "Emit", "Entry",
+    "ErrorRule", "ErrorTable", "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "FoundCredential", "Framing",
+    "Frozen", "FrozenDict", "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection",
+    "InProcessResponse", "Insertion", "JSONLines", "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT",
+    "KeySource", "KnownPart", "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality",
+    "NonEmpty", "Operation", "OperationClient", "OperationRequest", "OperationResult", "OptionCall", "OptionLike",
+    "Outcome", "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer", "Profile", "Provider",
+    "Raised", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row",
+    "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent", "ServerEventReader",
+    "Side", "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection",
+    "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "UserSDKConnection", "Values", "WIRE_SETTINGS",
+    "WireHead", "WireRequest", "WireResponse", "WrappedAdapter", "announce_work", "as_messages", "call_function",
+    "continue_work", "count_values", "create_private_file", "decode_answer", "decode_json", "describe_kind",
+    "describe_validation_error", "encode_json", "explaining_environment_errors", "first_whole_number", "fit_effort",
+    "fit_schema", "has_more_values", "installed_hooks", "list_or_empty", "load_entry_point", "load_stored",
+    "object_or_empty", "one_line", "operation_client", "packaged_models", "pair_messages", "printable", "read_count",
+    "replace_file", "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields",
+    "without_fields", "work_headers",
 ]  # fmt: skip

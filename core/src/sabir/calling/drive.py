@@ -82,11 +82,17 @@ class CallWatch:
         self._rendering = rendering
         self._hooks = hooks
         self._call = next(_numbers)
+        self._attempt = 0
 
-    def tell(self, action: Open | AttemptFailed) -> None:
-        """Log a request that is about to be sent (DEBUG), or a failed attempt (INFO), and call the telemetry hook."""
+    def tell(self, action: Open | Head | AttemptFailed) -> None:
+        """Log a request that is about to be sent (DEBUG), or a failed attempt (INFO), and call the telemetry hook. A
+        Head reports the response's headers, which are not logged.
+        """
         target = self._rendering.target
-        if isinstance(action, Open):
+        if isinstance(action, Head):
+            self._hooks.call_answered(self._rendering, action.status, action.headers, self._attempt, self._call)
+        elif isinstance(action, Open):
+            self._attempt = action.attempt
             if logger.isEnabledFor(logging.DEBUG):
                 request = action.request
                 body = redact(request.body)
@@ -121,8 +127,10 @@ class CallWatch:
         return ended
 
 
-Watch: TypeAlias = Callable[[Open | AttemptFailed], None]
-"""A function that is called for every request before it is sent, and for every attempt that failed."""
+Watch: TypeAlias = Callable[[Open | Head | AttemptFailed], None]
+"""A function that is called for every request before it is sent, for the headers of every response, and for every
+attempt that failed.
+"""
 
 
 class Done(NamedTuple, Generic[Result]):
@@ -173,7 +181,10 @@ class _Wire:
                 self._clock.check()
                 if answer.status < 300:
                     self._clock.open()
-                return Head(answer.status, answer.headers)
+                head = Head(answer.status, answer.headers)
+                if self._watch:
+                    self._watch(head)
+                return head
             return await self._perform_other(action)
         except Exception as error:
             translated = None if isinstance(error, SabirError) else self._connection.translate(error)

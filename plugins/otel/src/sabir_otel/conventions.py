@@ -34,6 +34,15 @@ INPUT_MESSAGES = "gen_ai.input.messages"
 OUTPUT_MESSAGES = "gen_ai.output.messages"
 SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
 DEFINITIONS = "gen_ai.tool.definitions"
+CONVERSATION = "gen_ai.conversation.id"
+TOOL_TYPE = "gen_ai.tool.type"
+TOOL_CALL = "gen_ai.tool.call.id"
+TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
+TOOL_RESULT = "gen_ai.tool.call.result"
+EXCEPTION = "exception"
+EXCEPTION_TYPE = "exception.type"
+TRACE_PARENT = "traceparent"
+"""The header with the trace and the parent of another process's spans: https://www.w3.org/TR/trace-context/."""
 
 ATTEMPT = "sabir.attempt"
 ATTEMPTS = "sabir.attempts"
@@ -41,13 +50,26 @@ LEFT = "sabir.left"
 LOSSES = "sabir.losses"
 LOSS_KIND = "sabir.loss.kind"
 LOSS_COUNT = "sabir.loss.count"
+COST = "sabir.cost"
+CALLS = "sabir.calls"
+RETRIES = "sabir.retries"
+WAITED = "sabir.waited"
+WAITING = "sabir.waiting"
 
 ATTEMPT_FAILED = "sabir.attempt_failed"
+RETRIED = "sabir.retried"
 LOST = "sabir.lost"
 DETAILS = "gen_ai.client.inference.operation.details"
 
 CHAT = "chat"
 """The value of `gen_ai.operation.name` for every call of a model, for all vendors."""
+
+WORKS: Mapping[str, tuple[str, str]] = {
+    "agent": ("invoke_agent", "gen_ai.agent.name"),
+    "option": ("execute_tool", "gen_ai.tool.name"),
+    "workflow": ("invoke_workflow", "gen_ai.workflow.name"),
+}
+"""Kind of a work → the value of `gen_ai.operation.name`, and the attribute for its name."""
 
 USAGE: Mapping[str, str] = {
     "input_tokens": "gen_ai.usage.input_tokens",

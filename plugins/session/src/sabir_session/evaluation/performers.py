@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
 from sabir import Message, Rendering, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallArguments, CallDepth, OptionCall, Signature, call_function, run_in_thread
+from sabir.authoring import (
+    AgentWork,
+    CallArguments,
+    CallDepth,
+    OptionCall,
+    Signature,
+    announce_work,
+    call_function,
+    run_in_thread,
+)
 from typing_extensions import TypeAliasType
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
@@ -243,9 +252,14 @@ class SyncPerformer(StepPerformer):
         raise self.time_over_error([run])
 
     def _run_call(self, run: CallRun, context: ToolContext) -> EndedCall:
-        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
-            (result,) = sabir.answer_sync([run.message], self.requests.options)
-        return EndedCall(run, result)
+        name = run.message.call.option_name
+        with (
+            announce_work(AgentWork("option", name, option_call=run.message)) as work,
+            context.entered(),
+            CallDepth.one_deeper(name),
+        ):
+            (work.option_result,) = sabir.answer_sync([run.message], self.requests.options)
+            return EndedCall(run, work.option_result)
 
 
 @dataclass
@@ -294,9 +308,14 @@ class LoopPerformer(StepPerformer):
 
     async def _run_call(self, run: CallRun) -> EndedCall:
         context = self.create_context(run, _in_loop_thread(self.emit))
-        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
-            (result,) = await sabir.answer([run.message], self.requests.options)
-        return EndedCall(run, result)
+        name = run.message.call.option_name
+        with (
+            announce_work(AgentWork("option", name, option_call=run.message)) as work,
+            context.entered(),
+            CallDepth.one_deeper(name),
+        ):
+            (work.option_result,) = await sabir.answer([run.message], self.requests.options)
+            return EndedCall(run, work.option_result)
 
     async def next_result(self) -> EndedCall:
         """Wait for the next call that ends. When the time is over, cancel all calls and raise BudgetExhausted."""

@@ -7,6 +7,8 @@ text `fail <status>` returns that HTTP status, from 400 to 599. Any other text i
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from sabir import ModelInfo
 from sabir.authoring import (
@@ -16,10 +18,12 @@ from sabir.authoring import (
     InProcessConnection,
     InProcessResponse,
     JSONValue,
+    Operation,
     Provider,
     WireRequest,
 )
 
+from sabir_echo import batches
 from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
@@ -39,6 +43,10 @@ class Echo:
         """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of batches."""
+        return batches.BATCHES
+
     def endpoint(self, access: Access) -> str:
         """Return the endpoint's name "echo:". A real provider returns its URL."""
         return "echo:"
@@ -57,7 +65,11 @@ class Echo:
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """Return the response to a request: words of the last text in its messages, option calls, or a failure."""
+    """Return the response to a request: words of the last text in its messages, option calls, or a failure. Requests
+    of batches are answered by `batches.serve`.
+    """
+    if request.path.startswith(batches.PATH):
+        return batches.serve(request, serve)
     body = json.loads(request.body)
     text = next(item["text"] for item in reversed(body["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", text):

@@ -20,6 +20,7 @@ from sabir.authoring import (
     Dialect,
     GeneratedSDKConnection,
     KeySource,
+    Operation,
     Row,
     RowProvider,
     UserSDKConnection,
@@ -65,7 +66,9 @@ class CompatibleProvider(RowProvider):
 
     def __init__(self, row: Row) -> None:
         super().__init__(row)
-        if row is OPENAI:
+        self.is_openai = row is OPENAI
+        """Whether the provider is OpenAI itself, not a gateway."""
+        if self.is_openai:
             self.credentials += ACCOUNT_CREDENTIALS
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
@@ -80,6 +83,12 @@ class CompatibleProvider(RowProvider):
     def connect_user_client(self, client: object) -> Connection:
         """Return a connection over the user's client of the package `openai`, which may be a client for Azure."""
         return OpenAIUserConnection(self.name, ERRORS, client)
+
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of batches for OpenAI itself, and none for other endpoints."""
+        from sabir_openai.batches import BATCHES
+
+        return BATCHES if self.is_openai else {}
 
 
 def load_dialect(short_name: str) -> Dialect:

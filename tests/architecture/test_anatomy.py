@@ -16,6 +16,7 @@ OPTIONAL = {
     "request": "settings and options → wire",
     "decode": "wire → reply",
     "native": "the vendor's own tools: their declarations, calls and results",
+    "embeddings": "the operation for embeddings: calls → wire → vectors",
     "history": "stored request → messages, options, settings",
     "stream": "wire event → core events",
     "errors": "error table",

@@ -6,7 +6,7 @@
 Recorded anew by `nox -s record`: a vendor whose key is set answers for its own dialects, else a server on this machine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -31,6 +31,16 @@ from tests.recorded.wires import NOWHERE, WIRES, Wire
 CASSETTES = Path(__file__).parents[2] / "cassettes"
 FEW = max(1, EXAMPLES // 4)
 """Examples a law: tests/laws tries the same laws on these dialects with more. `nox -s conformance` tries 100."""
+OPENAI_VECTORS: Mapping[str, Sequence[Sequence[float]]] = {
+    """{"object": "list", "model": "text-embedding-3-small", "usage": {"prompt_tokens": 5, "total_tokens": 5}, "data": [
+        {"object": "embedding", "index": 0, "embedding": "AAAAPwAAgL4="},
+        {"object": "embedding", "index": 1, "embedding": "AACAPwAAAAA="}]}""": [[0.5, -0.25], [1, 0]],
+    """{"object": "list", "model": "other", "usage": {"prompt_tokens": 5}, "data": [
+        {"index": 1, "embedding": [1, 0, 0]}, {"index": 0, "embedding": [0, 0.5, -0.25]}]}""": [
+        [0, 0.5, -0.25], [1, 0, 0],
+    ],
+}  # fmt: skip
+"""Bodies of OpenAI's embeddings API and of a compatible server, which answers in another order."""
 VENDOR_TOKENS = 2_048
 """What a vendor's model gets at least: it may think before it answers."""
 
@@ -122,8 +132,10 @@ class OpenAIChat(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests"""
+            streaming stored_requests embeddings"""
     )
+    embedding_model = "text-embedding-3-small"
+    embedding_responses = OPENAI_VECTORS
 
     def client(self, base_url: str) -> object:
         """As a user makes it."""
@@ -156,8 +168,10 @@ class OpenAIResponses(Recorded):
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             native.web_search native.code_execution native.mcp_server
-            streaming stored_requests count_tokens"""
+            streaming stored_requests count_tokens embeddings"""
     )
+    embedding_model = "text-embedding-3-small"
+    embedding_responses = OPENAI_VECTORS
 
     def client(self, base_url: str) -> object:
         """As a user makes it."""
@@ -217,9 +231,15 @@ class GoogleGenerateContent(Recorded):
             settings.reasoning_effort settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             native.web_search native.code_execution native.mcp_server
-            streaming stored_requests count_tokens""",
+            streaming stored_requests count_tokens embeddings""",
         downgraded="later_system",
     )
+    embedding_model = "gemini-embedding-001"
+    embedding_responses: ClassVar = {
+        '{"embeddings": [{"values": [0.5, -0.25]}, {"values": [1, 0]}], "usageMetadata": {"promptTokenCount": 4}}': [
+            [0.5, -0.25], [1, 0],
+        ],
+    }  # fmt: skip
 
     def client(self, base_url: str) -> object:
         """As a user makes it."""
@@ -281,8 +301,11 @@ class Echo(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests"""
+            streaming stored_requests embeddings"""
     )
+    embedding_responses: ClassVar = {
+        '{"vectors": ["AAAAPwAAgL4=", "AACAPwAAAAA="], "usage": {"input_tokens": 3}}': [[0.5, -0.25], [1, 0]]
+    }
 
 
 SUITES: Mapping[str, type[Suite]] = {

@@ -8,6 +8,7 @@ from sabir_cli.chat.slash_commands import SLASH_COMMANDS
 from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
 from sabir_cli.output import Output
+from sabir_embeddings.command import embed
 from sabir_local.command import local
 from sabir_runtime.distributed.command import worker
 from sabir_runtime.durable.command import runs
@@ -19,7 +20,7 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (check, local, runs, threads, worker):
+    for command in (check, embed, local, runs, threads, worker):
         whole.command(command)
     return whole
 

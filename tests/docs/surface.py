@@ -240,7 +240,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Operations": (
         "A request besides chat has the retries, errors, time limits and telemetry of a chat.",
-        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client"),
+        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client",
+         "EmbeddingCall", "EmbeddingKind", "EmbeddingVectors"),
     ),
     "Batches": (
         "The requests of a batch are renderings of a dialect, which also decodes the answers.",

@@ -15,6 +15,7 @@ from tests.testing.broken import (
     complete_requests,
     connection_errors,
     contract,
+    embeddings,
     errors,
     framings,
     further_replies,
@@ -45,6 +46,7 @@ MODULES = (
     ("transport", transport),
     ("transport", connection_errors),
     ("handover", handover),
+    ("embeddings", embeddings),
 )
 """Family → a module with broken adapters for some of its cases."""
 BROKEN = [(family, case, breakage) for family, module in MODULES for case, breakage in module.BROKEN.items()]
@@ -63,6 +65,7 @@ SOUND = {
     framings.COUNTED: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
     stored_requests.FEATURE: stored_requests.parts(dict),
     stored_requests.NESTED: stored_requests.parts(dict),
+    **dict.fromkeys(embeddings.BROKEN, embeddings.SOUND),
 }
 """Case → an adapter like the broken ones, without their fault."""
 FIRST = {case.partition("[")[0]: (family, case, adapter) for family, case, adapter in BROKEN[::-1]}

@@ -2,8 +2,8 @@
 
     from sabir.authoring import Dialect, SDKProvider, Tables, TurnScope
 
-Basic names. They suffice for an ordinary provider: the package sabir-echo and the project that `sabir new` creates use
-no others.
+Basic names. They suffice for an ordinary provider: the package sabir-echo, without its embeddings, and the project that
+`sabir new` creates use no others.
 
     provider    SDKProvider KeySource ClientConnection Credential InProcessConnection InProcessResponse
     dialect     Dialect Tables Roles MediaRule Calls IdentifierRule
@@ -60,6 +60,7 @@ _NAMES = {
     "calling.wrapped": "WrappedAdapter",
     "contract.batch": "BatchAnswer BatchOrder BatchPage BatchPhase BatchRequest BatchResults BatchStatus",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
+    "contract.embeddings": "EmbeddingCall EmbeddingKind EmbeddingVectors",
     "contract.native": "NativeTool",
     "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (

@@ -3,9 +3,9 @@
     call ──encode──▶ OperationRequest ──▶ Connection ──▶ body ──decode──▶ Decoded(output, usage)
              └ losses                                      └ or each line ──decode──▶ Decoded, Decoded, …
 
-A provider's `operations` maps the name of each operation to its Operation. The package that defines an operation, for
-example for embeddings, also defines the classes of its calls and values. Errors, retries, time limits and telemetry are
-the same as for chat.
+A provider's `operations` maps the name of each operation to its Operation. The classes of an operation's calls and
+values belong to the package that defines the operation, or to core if several provider packages share them, as for
+embeddings. Errors, retries, time limits and telemetry are the same as for chat.
 """
 
 from collections.abc import Callable, Mapping

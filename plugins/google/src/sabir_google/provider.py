@@ -108,10 +108,11 @@ class GoogleProvider(SDKProvider):
         return GENERATE_CONTENT
 
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
-        """Return the operations of batches, which work with the Gemini API only."""
+        """Return the operations of batches, which work with the Gemini API only, and `google.embeddings`."""
         from sabir_google.batches import BATCHES
+        from sabir_google.embeddings import EMBEDDINGS
 
-        return BATCHES
+        return {**BATCHES, "embeddings": EMBEDDINGS}
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint. With a `client=`, return `base_url` or the usual URL of the Gemini API or

@@ -1,6 +1,7 @@
 """Settings and hints that only Google's API has. Pass the settings as `Settings(vendor={"google": {…}})`.
 
     GoogleSettings                       settings of a call
+    GoogleEmbeddingSettings              settings of a request for embeddings
     GoogleMediaHints, GoogleVideoHints   hints of a medium   `vendor=` of sabir.image, sabir.video and sabir.document
     GoogleOptionHints                    hints of an option  `vendor=` of sabir.option
 
@@ -21,6 +22,13 @@ TOP_LEVEL = frozenset({
     "store", "tool_config", "tools",
 })  # fmt: skip
 """Settings that are sent as fields of the request itself. All other settings are sent in its `generationConfig`."""
+
+
+class GoogleEmbeddingSettings(Frozen):
+    """Vendor settings of `google.embeddings`. https://ai.google.dev/gemini-api/docs/embeddings"""
+
+    task_type: str | None = None
+    """What the vectors are for, such as "CLUSTERING". Overrides the task of the kind of the texts."""
 
 
 class GoogleSettings(Frozen):

@@ -138,7 +138,8 @@ def target_attributes(target: Target) -> dict[str, str | int]:
     """
     split = urlsplit(target.endpoint)
     host = split.hostname or ""
-    attributes: dict[str, str | int] = {OPERATION: CHAT, PROVIDER: provider_name(target.provider, host)}
+    operation = "embeddings" if target.dialect.endswith(".embeddings") else CHAT
+    attributes: dict[str, str | int] = {OPERATION: operation, PROVIDER: provider_name(target.provider, host)}
     if target.model:
         attributes[REQUEST_MODEL] = target.model
     port = split.port or PORTS.get(split.scheme)

@@ -58,5 +58,6 @@ CAPABILITIES: Mapping[str, str] = {
     "streaming": "answers as a stream",
     "count_tokens": "the vendor counts the tokens of a request",
     "stored_requests": "a stored request is converted to a history",
+    "embeddings": "vectors of texts, by the operation of this name",
 }
 """Capability → its description. The keys that a suite's `capabilities` may have."""

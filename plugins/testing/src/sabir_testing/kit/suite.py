@@ -308,6 +308,10 @@ class Suite:
     """Parts that only this provider creates and reads, in addition to those in its recordings. The laws are tested with
     them.
     """
+    embedding_model: ClassVar[str] = ""
+    """The name of an embedding model, for the requests of the family `embeddings`; "" for the adapter's model."""
+    embedding_responses: ClassVar[Mapping[str, Sequence[Sequence[float]]]] = {}
+    """Body of a response of the operation "embeddings" → its vectors, in the order of the texts."""
     examples: ClassVar[int] = 100
     """The number of random examples for each law."""
 

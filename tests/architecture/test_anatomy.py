@@ -19,6 +19,7 @@ OPTIONAL = {
     "stream": "wire event → core events",
     "errors": "error table",
     "settings": "vendor-only settings, strict",
+    "cache": "prompt caches: fields, markers, handles",
 }
 DATA = {"models.toml": "model capabilities as data, by prefix", "py.typed": "its annotations count"}
 FOLDERS = {"gateways": "rows of other vendors' endpoints that speak its dialects, a TOML file each"}

@@ -258,8 +258,8 @@ def _variant(setting: str, value: Any) -> str:  # a setting's value
     """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
-    if setting == "reasoning_effort":
-        return str(value)
+    if setting in ("reasoning_effort", "prompt_cache"):
+        return "" if value is True else str(value)
     if setting == "response_format":
         return "object" if value.schema_view == {"type": "object"} else "schema"
     return ""

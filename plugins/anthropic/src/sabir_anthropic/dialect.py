@@ -20,7 +20,14 @@ from sabir_anthropic.decode import NAME, decode
 from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
-from sabir_anthropic.request import COMPATIBLE, PATH, encode_count, encode_request
+from sabir_anthropic.request import (
+    AUTOMATIC_CACHE,
+    COMPATIBLE,
+    PATH,
+    TOP_LEVEL_CACHE,
+    encode_count,
+    encode_request,
+)
 from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints
 from sabir_anthropic.stream import MessagesDecoder, frame_event
 
@@ -37,6 +44,8 @@ CLOUD = "cloud"
 QUIRKS: Mapping[str, str] = {
     CLOUD: "media are accepted as bytes only, and no late system messages",
     COMPATIBLE: "another vendor's endpoint, which does not know the newer version of the API",
+    AUTOMATIC_CACHE: "every prompt is cached without markers, for a time that requests cannot choose",
+    TOP_LEVEL_CACHE: "only a cache marker in the request's field `cache_control` has an effect",
 }
 """Quirk → how an endpoint with this quirk differs from Anthropic's API."""
 

@@ -100,6 +100,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     cache = vendor.get("cached_content")
     if cache and "/" not in cache and VERTEX not in scope.quirks:  # Vertex AI requires the complete name
         vendor["cached_content"] = f"{CACHES}{cache}"
+    if scope.setting("prompt_cache") and not vendor.get("cached_content"):
+        reason = "the API caches by itself, or in a cache of sabir_google.create_cache that cached_content names"
+        scope.losses.add("dropped", reason, path="settings.prompt_cache")
     _add_closing_content(scope)
     config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MAX_STOPS)
     config |= _response_format_fields(scope)

@@ -83,6 +83,11 @@ QUIRKS: Mapping[str, str] = {
     "video_url": "a video is a part of the type `video_url`, with its URL or data URL",
     "results_image": "an option result may contain images",
     "call_ids_9": "ids of calls have exactly nine letters or digits",
+    "cache_key": "`prompt_cache` is sent as prompt_cache_key",
+    "cache_markers": "`prompt_cache` is sent as cache_control in content parts; contents are arrays",
+    "top_level_cache": "`prompt_cache` is sent as the request's field cache_control",
+    "gateway_cache": "`prompt_cache` asks the gateway to place cache markers itself",
+    "automatic_cache": "every prompt is cached, for a time that requests cannot choose",
 }
 """Quirk → how an endpoint with this quirk differs from OpenAI's API."""
 

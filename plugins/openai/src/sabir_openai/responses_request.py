@@ -15,6 +15,7 @@ from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import accepted_setting, encode_choice, encode_format, encode_options
+from sabir_openai.prompt_cache import encode_prompt_cache
 from sabir_openai.settings import ChatSettings, ResponsesSettings, drop_other_settings, drop_other_tools, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
@@ -51,6 +52,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     effort, verbosity = fit_effort(scope), vendor.pop("verbosity", None)
     form = accepted_setting(scope, "response_format")
     tools = [*map(_flatten_tool, encode_options(scope)), *vendor.pop("tools", ())]
+    body |= encode_prompt_cache(scope, vendor, tools)
     fields: dict[str, Any] = {
         "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ())])),
         "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),

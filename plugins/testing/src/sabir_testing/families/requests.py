@@ -167,8 +167,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
-        """A setting changes the request, and another value (except of `reasoning_effort`) changes it in another way, or
-        the setting is in the losses.
+        """A setting changes the request, and another value (except of `reasoning_effort` and `prompt_cache`) changes it
+        in another way, or the setting is in the losses. If an API caches all prompts by itself, `prompt_cache` need not
+        be sent, but a lifetime is in the losses.
         """
         request, changed = (_request_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = request.body != changed.body
@@ -176,7 +177,9 @@ class RequestCases(Suite):
             request = changed if changed.losses else request
         else:
             is_new = request.body != _request_with(subject, name, None).body
-            is_carried = is_new and (name == "reasoning_effort" or is_carried)
+            is_carried = is_new and (name in ("reasoning_effort", "prompt_cache") or is_carried)
+        if name == "prompt_cache" and not is_carried:
+            is_carried = bool(request.losses) and not _request_with(subject, name, True).losses
         grade_by_losses(subject, f"settings.{name}", request, is_carried=is_carried, path=f"settings.{name}")
 
     @pytest.mark.parametrize("name", ZEROS)
@@ -253,8 +256,13 @@ class RequestCases(Suite):
 
 
 def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedHistory:
-    """Return a rendering with a setting. Options are offered for `parallel_options` only."""
-    return subject.request_for([QUESTION], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
+    """Return a rendering with a setting. Options are offered for `parallel_options` and `prompt_cache` only, and the
+    history for `prompt_cache` begins with closed turns.
+    """
+    is_cache = name == "prompt_cache"
+    history = [QUESTION, message_by(subject.adapter.speaks_as, "On page 12."), QUESTION] if is_cache else [QUESTION]
+    options = OPTIONS if is_cache or name == "parallel_options" else ()
+    return subject.request_for(history, options, Settings(**{name: value}))
 
 
 def is_lost_message(history: Sequence[Message], request: RenderedHistory) -> bool:

@@ -352,6 +352,8 @@ class Renderer:
                     *(f"extra_headers.{name}" for name in extra_headers),
                 ),
                 streaming=streaming,
+                prompt_fields=(*dialect.prompt_fields, field),
+                cache_markers=dialect.cache_markers,
                 stream_path=dialect.path_of(target, streaming=True),
                 stream_fields=to_json(as_stream).decode(),
             ),

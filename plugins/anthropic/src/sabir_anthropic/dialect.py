@@ -95,6 +95,9 @@ MESSAGES = Dialect(
     framings={EVENT_STREAM: partial(EventFrames, frame_event)},
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching#what-invalidates-the-cache
+    prompt_fields=("tools", "speed", "system", "tool_choice", "thinking", "output_config"),
+    cache_markers=("cache_control",),
     quirks=QUIRKS,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),

@@ -115,6 +115,8 @@ CHAT = Dialect(
     decoder=ChatDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    prompt_fields=("response_format", "reasoning_effort", "verbosity", "tools"),
+    cache_markers=("cache_control", "prompt_cache_breakpoint"),
     quirks=QUIRKS,
 )
 """The dialect `openai.chat`."""

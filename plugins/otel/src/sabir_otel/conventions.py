@@ -41,6 +41,10 @@ LEFT = "sabir.left"
 LOSSES = "sabir.losses"
 LOSS_KIND = "sabir.loss.kind"
 LOSS_COUNT = "sabir.loss.count"
+CACHE_PREDICTED, CACHE_CHANGED = "sabir.prompt_cache.predicted_tokens", "sabir.prompt_cache.changed"
+"""Attributes of a conversation's call with the setting `prompt_cache`: the most tokens that the provider could read
+from its cache, and the path of the first change in the request since the one before, if anything changed.
+"""
 
 ATTEMPT_FAILED = "sabir.attempt_failed"
 LOST = "sabir.lost"

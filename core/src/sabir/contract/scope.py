@@ -50,6 +50,18 @@ class Insertion(NamedTuple):
     path: str
 
 
+class StoredStart(NamedTuple):
+    """The beginning of the encoded messages that the vendor stores, for `RequestScope.stored_start`."""
+
+    length: int = 0
+    """The number of bytes to leave out."""
+    instead: bytes = b""
+    """The bytes to send instead, such as the opening of a turn of which only the rest is sent."""
+
+
+_NOTHING_STORED = StoredStart()
+
+
 @callable_by_old_names
 @dataclass(slots=True)
 class RequestScope:
@@ -91,9 +103,13 @@ class RequestScope:
     """The value of `messages`. Set by core; read `messages` instead."""
     names: frozenset[str] = frozenset()
     """The value of `called_options`. Set by core; read `called_options` instead."""
+    join_turns: Callable[[], bytes] = bytes
+    """The function of `encoded_turns`. Set by core; read `encoded_turns` instead."""
+    stored_start: StoredStart = _NOTHING_STORED
+    """Set by the dialect if the vendor stores the beginning of `encoded_turns`, which is then not sent."""
     saw_history: bool = False
-    """Whether the dialect read `last_turn` or `messages`. Set by these properties. If True, core does not reuse the
-    encoded fields for later requests.
+    """Whether the dialect read `last_turn`, `messages` or `encoded_turns`. Set by these properties. If True, core does
+    not reuse the encoded fields for later requests.
     """
     saw_called: bool = False
     """Whether the dialect read `called_options`. Set by this property."""
@@ -139,6 +155,12 @@ class RequestScope:
         """
         self.saw_called = True
         return self.names
+
+    @property
+    def encoded_turns(self) -> bytes:
+        """The encoded messages of the request: items as JSON, joined by commas. Sets `saw_history`."""
+        self.saw_history = True
+        return self.join_turns()
 
     def read_vendor(self, model: type[BaseModel]) -> dict[str, Any]:
         """Validate the user's vendor settings with a pydantic model and return the fields that are set, as a

@@ -24,7 +24,7 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
-from sabir.contract.scope import Insertion, Place, RequestScope
+from sabir.contract.scope import Insertion, Place, RequestScope, StoredStart
 from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
@@ -76,6 +76,8 @@ class RequestHead(NamedTuple):
     """Items after the last message, as JSON."""
     insertions: tuple[Insertion, ...]
     """The dialect's insertions into the messages."""
+    stored_start: StoredStart
+    """The beginning of the messages that the vendor stores, so that it is not sent."""
     system_losses: tuple[Loss, ...]
     """Losses of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     losses: tuple[Loss, ...]
@@ -237,7 +239,7 @@ class Renderer:
                 )
                 losses = _without_marks([*lost, *prefix, *after])
                 raise RenderingRefused(f"{what}; add at least one user message", losses)
-        head = self._find_head(offer, settings, encoded, listed)
+        head = self._find_head(offer, settings, encoded, listed, cached.body)
         body, closed, unmarked = _join_body(head, cached.body, encoded)
         if encoded.boundaries:
             index.enter(cached, listed, closed, encoded.boundaries, after, encoded.maker)
@@ -264,7 +266,9 @@ class Renderer:
                 del self._indexes[next(iter(self._indexes))]
         return index
 
-    def _find_head(self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message]) -> RequestHead:
+    def _find_head(
+        self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message], prefix: memoryview
+    ) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
         called = frozenset(encoded.maker.called)
         key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
@@ -290,6 +294,7 @@ class Renderer:
             last_side=encoded.last_side,
             ending=encoded.last_turn,
             history=messages,
+            join_turns=lambda: b",".join(filter(None, (prefix, encoded.closed, encoded.open))),
             names=called,
         )
         head = self._encode_head(request, settings, tuple(lost))
@@ -330,6 +335,7 @@ class Renderer:
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             insertions=tuple(request.insertions),
+            stored_start=request.stored_start,
             system_losses=system_losses,
             losses=tuple(request.losses.losses),
             empty=Rendering(
@@ -386,11 +392,14 @@ def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tupl
         at: Place = insertion.at if encoded.open else "closed"
         regions[at] = _insert_text(regions[at], insertion, lost)
     messages = [*regions["closed"], b"," if length and encoded.open else b"", *regions["end"]]
+    if head.stored_start.length:
+        messages = [head.stored_start.instead, b"".join(messages)[head.stored_start.length :]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    unmarked = memoryview(b"".join(closed)) if head.insertions else memoryview(body)[start : start + length]
+    is_changed = head.insertions or head.stored_start.length
+    unmarked = memoryview(b"".join(closed)) if is_changed else memoryview(body)[start : start + length]
     return body, unmarked, lost
 
 

@@ -62,7 +62,7 @@ _NAMES = {
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "
         "WireResponse"
     ),
-    "contract.scope": "DecodeScope Insertion RequestScope StoredStart",
+    "contract.scope": "DecodeScope Insertion RequestScope",
     "contract.turns": "Calls Entry IdentifierRule LossLog Roles Side Tables Turn TurnScope",
     "discovery": "load_entry_point split_model",
     "hooks.plugins": "installed_hooks",

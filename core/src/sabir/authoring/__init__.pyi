@@ -29,7 +29,7 @@ from sabir.calling.wrapped import WrappedAdapter
 from sabir.contract.dialect import Decoder, Dialect, Framing, ServerEvent, ServerEventReader
 from sabir.contract.provider import SABIR_API, Access, AsyncWireResponse, Connection, Credential, Profile, Provider
 from sabir.contract.provider import TokenCount, WireHead, WireRequest, WireResponse
-from sabir.contract.scope import DecodeScope, Insertion, RequestScope, StoredStart
+from sabir.contract.scope import DecodeScope, Insertion, RequestScope
 from sabir.contract.turns import Calls, Entry, IdentifierRule, LossLog, Roles, Side, Tables, Turn, TurnScope
 from sabir.discovery import load_entry_point, split_model
 from sabir.hooks.plugins import installed_hooks
@@ -51,19 +51,20 @@ __all__ = [  # noqa: RUF022
     "Access", "Action", "ArgumentsRefused", "AsyncClosing", "AsyncWireResponse", "BlockKind", "BoundArguments",
     "CallArguments", "CallDepth", "Calls", "CapturedRequest", "ClientConnection", "Connection", "Credential",
     "DataURL", "DatabaseFailure", "DecodeScope", "Decoder", "Dialect", "Emit", "Entry", "ErrorRule", "ErrorTable",
-    "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "FoundCredential", "Framing", "Frozen", "FrozenDict",
-    "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion",
-    "JSONLines", "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart",
-    "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty", "OptionCall",
-    "OptionLike", "Outcome", "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer", "Profile",
-    "Provider", "Raised", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint",
-    "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent",
-    "ServerEventReader", "Side", "Signature", "StoredModel", "StoredNames", "StoredStart", "Strict", "SyncClosing",
+    "EventFrames", "Failure", "Fields", "FinishReason", "Fold", "FoundCredential", "Framing", "Frozen",
+    "FrozenDict", "GeneratedSDKConnection", "History", "IdentifierRule", "InProcessConnection", "InProcessResponse",
+    "Insertion", "JSONLines", "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource",
+    "KnownPart", "Library", "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NonEmpty",
+    "OptionCall", "OptionLike", "Outcome", "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer",
+    "Profile", "Provider", "Raised", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope",
+    "RoleHint", "Roles", "Row", "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script",
+    "ServerEvent", "ServerEventReader", "Side", "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing",
     "SyncOnlyCall", "SyncOnlyConnection", "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope",
     "UserSDKConnection", "Values", "WIRE_SETTINGS", "WireHead", "WireRequest", "WireResponse", "WrappedAdapter",
     "as_messages", "call_function", "count_values", "create_private_file", "decode_json", "describe_kind",
     "describe_validation_error", "encode_json", "explaining_environment_errors", "first_whole_number", "fit_effort",
     "fit_schema", "has_more_values", "installed_hooks", "list_or_empty", "load_entry_point", "load_stored",
     "object_or_empty", "one_line", "packaged_models", "pair_messages", "printable", "read_count", "replace_file",
-    "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields", "without_fields",
+    "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields",
+    "without_fields",
 ]  # fmt: skip

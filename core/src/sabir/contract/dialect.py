@@ -32,7 +32,7 @@ from sabir.base.models import Frozen
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView, decode_json, freeze
 from sabir.contract.scope import DecodeScope, RequestScope
-from sabir.contract.shared_prefix import SharedPrefix, compare_prompts
+from sabir.contract.shared_prefix import PromptRequest, SharedPrefix, compare_prompts
 from sabir.contract.turns import LossLog, Tables, Turn, TurnScope, itself, of_any_model
 from sabir.options.option import Option
 from sabir.vocabulary.messages import Message
@@ -268,7 +268,11 @@ class Rendering(Frozen):
         >>> llm.render("Good day!").shared_prefix(first).changed
         'messages[0]'
         """
-        return compare_prompts(previous, self, usage)
+        earlier, later = (
+            PromptRequest(each.target, each.body_bytes, each.prompt_fields, each.cache_markers)
+            for each in (previous, self)
+        )
+        return compare_prompts(earlier, later, usage)
 
     def __repr_args__(self) -> Arguments:
         """Yield the arguments of `repr`: most fields that differ from their defaults, but not the headers, and only the

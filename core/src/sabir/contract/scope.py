@@ -50,18 +50,6 @@ class Insertion(NamedTuple):
     path: str
 
 
-class StoredStart(NamedTuple):
-    """The beginning of the encoded messages that the vendor stores, for `RequestScope.stored_start`."""
-
-    length: int = 0
-    """The number of bytes to leave out."""
-    instead: bytes = b""
-    """The bytes to send instead, such as the opening of a turn of which only the rest is sent."""
-
-
-_NOTHING_STORED = StoredStart()
-
-
 @callable_by_old_names
 @dataclass(slots=True)
 class RequestScope:
@@ -104,13 +92,12 @@ class RequestScope:
     names: frozenset[str] = frozenset()
     """The value of `called_options`. Set by core; read `called_options` instead."""
     join_turns: Callable[[], bytes] = bytes
-    """The function of `encoded_turns`. Set by core; read `encoded_turns` instead."""
-    stored_start: StoredStart = _NOTHING_STORED
-    """Set by the dialect if the vendor stores the beginning of `encoded_turns`, which is then not sent."""
+    """Set by core; read `encoded_turns` instead."""
+    stored_start: tuple[int, bytes] = (0, b"")
+    """Set by the dialect if the vendor stores the beginning of `encoded_turns`: how many bytes to leave out, and bytes
+    to send instead, such as the opening of a turn."""
     saw_history: bool = False
-    """Whether the dialect read `last_turn`, `messages` or `encoded_turns`. Set by these properties. If True, core does
-    not reuse the encoded fields for later requests.
-    """
+    """Whether the dialect read `last_turn`, `messages` or `encoded_turns`, so that core cannot reuse the fields."""
     saw_called: bool = False
     """Whether the dialect read `called_options`. Set by this property."""
     insertions: list[Insertion] = field(default_factory=list)

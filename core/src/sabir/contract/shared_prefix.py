@@ -8,16 +8,14 @@ do not count. Nothing here knows whether a vendor caches, for how long, or from 
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from sabir.base.models import Frozen
 from sabir.vocabulary.parts import Text
-
-if TYPE_CHECKING:
-    from sabir.contract.dialect import Rendering
-    from sabir.vocabulary.reply import Usage
+from sabir.vocabulary.reply import Usage
+from sabir.vocabulary.settings import Target
 
 BYTES_PER_TOKEN = 4
 """The estimate of `count_tokens` for APIs that cannot count."""
@@ -37,7 +35,16 @@ class SharedPrefix(Frozen):
     changed: Text = ""
 
 
-def compare_prompts(earlier: "Rendering", later: "Rendering", usage: "Usage | None") -> SharedPrefix:
+class PromptRequest(NamedTuple):
+    """What counts of a request: where it goes, its body, the fields of the prompt in order, and the cache markers."""
+
+    target: Target
+    body: bytes
+    prompt_fields: Sequence[str]
+    cache_markers: Sequence[str]
+
+
+def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage | None) -> SharedPrefix:
     """Return the common beginning of two requests. `usage` is the usage of the reply to the earlier request."""
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
@@ -53,10 +60,10 @@ def compare_prompts(earlier: "Rendering", later: "Rendering", usage: "Usage | No
     return SharedPrefix(byte_count=length, tokens=tokens, changed=changed)
 
 
-def _without_markers(rendering: "Rendering") -> bytes:
+def _without_markers(request: PromptRequest) -> bytes:
     """Return the body without cache markers, whose values are flat objects. Quotes in a text would be escaped."""
-    body = rendering.body_bytes
-    names = [name for name in rendering.cache_markers if b'"%s"' % name.encode() in body]
+    body = request.body
+    names = [name for name in request.cache_markers if b'"%s"' % name.encode() in body]
     if not names:
         return body
     marker = rb'"(?:%s)":\s*\{[^{}]*\}' % b"|".join(name.encode() for name in names)
@@ -77,9 +84,9 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any], fields: Sequen
         if not (isinstance(one, list) and isinstance(other, list)):
             return length + _common_length(one, other), name
         pairs = zip(one, other, strict=False)
-        at = next((at for at, (item, new) in enumerate(pairs) if item != new), min(len(one), len(other)))
-        item, new = (each[at] if at < len(each) else None for each in (one, other))
-        return length + len(to_json(one[:at])) + _common_length(item, new), f"{name}[{at}]"
+        at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(one), len(other)))
+        old, new = (each[at] if at < len(each) else None for each in (one, other))
+        return length + len(to_json(one[:at])) + _common_length(old, new), f"{name}[{at}]"
     return _prompt_length(before, fields), ""
 
 

@@ -24,7 +24,7 @@ from sabir.base.errors import SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
-from sabir.contract.scope import Insertion, Place, RequestScope, StoredStart
+from sabir.contract.scope import Insertion, Place, RequestScope
 from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_tuple
 from sabir.options.option import Option
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
@@ -76,8 +76,8 @@ class RequestHead(NamedTuple):
     """Items after the last message, as JSON."""
     insertions: tuple[Insertion, ...]
     """The dialect's insertions into the messages."""
-    stored_start: StoredStart
-    """The beginning of the messages that the vendor stores, so that it is not sent."""
+    stored_start: tuple[int, bytes]
+    """How many bytes of the messages are left out, because the vendor stores them, and what is sent instead."""
     system_losses: tuple[Loss, ...]
     """Losses of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     losses: tuple[Loss, ...]
@@ -392,13 +392,14 @@ def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tupl
         at: Place = insertion.at if encoded.open else "closed"
         regions[at] = _insert_text(regions[at], insertion, lost)
     messages = [*regions["closed"], b"," if length and encoded.open else b"", *regions["end"]]
-    if head.stored_start.length:
-        messages = [head.stored_start.instead, b"".join(messages)[head.stored_start.length :]]
+    left_out, instead = head.stored_start
+    if left_out:
+        messages = [instead, b"".join(messages)[left_out:]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    is_changed = head.insertions or head.stored_start.length
+    is_changed = head.insertions or left_out
     unmarked = memoryview(b"".join(closed)) if is_changed else memoryview(body)[start : start + length]
     return body, unmarked, lost
 

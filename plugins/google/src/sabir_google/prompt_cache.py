@@ -15,8 +15,16 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import Field, SkipValidation
-from sabir import ApiKey, Rendering, Settings, SettingsInvalid
-from sabir.authoring import Access, Frozen, KeySource, RequestScope, StoredStart, decode_json, encode_json
+from sabir import ApiKey, Rendering, Settings, SettingsInvalid, provider
+from sabir.authoring import (
+    Access,
+    Frozen,
+    KeySource,
+    RequestScope,
+    decode_json,
+    encode_json,
+    show_arguments,
+)
 
 from sabir_google.errors import ERRORS
 
@@ -77,21 +85,22 @@ class CachedPrompt(Frozen):
         with _sync_client(self.access) as client:
             client.caches.delete(name=self.name, config=_config(client))
 
-    def start_of(self, contents: bytes) -> StoredStart | None:
-        """Return which beginning of these contents the cache contains; None if they begin otherwise, or if nothing
-        would remain to send.
+    def start_of(self, contents: bytes) -> tuple[int, bytes] | None:
+        """Return how many bytes of these contents the cache contains, and the bytes to send instead. None if the
+        contents begin otherwise, or if nothing would remain to send.
         """
         length = self.contents_length
         if len(contents) > length + 1 and self._contains(contents[:length]) and contents[length : length + 1] == b",":
-            return StoredStart(length + 1)
+            return length + 1, b""
         if contents[length - 2 : length - 1] == b"," and self._contains(contents[: length - 2] + b"]}"):
-            return StoredStart(length - 1, encode_json({"role": self.last_role, "parts": []})[:-2].encode())
+            return length - 1, encode_json({"role": self.last_role, "parts": []})[:-2].encode()
         return None
 
     def _contains(self, contents: bytes) -> bool:
         return _hash(contents) == self.contents_hash
 
 
+@show_arguments
 async def create_cache(
     rendering: Rendering, *, ttl: timedelta | float = LIFETIME, **how: Unpack[CacheArguments]
 ) -> CachedPrompt:
@@ -109,6 +118,7 @@ async def create_cache(
     return _handle(rendering, stored, access)
 
 
+@show_arguments
 def create_cache_sync(
     rendering: Rendering, *, ttl: timedelta | float = LIFETIME, **how: Unpack[CacheArguments]
 ) -> CachedPrompt:
@@ -216,9 +226,7 @@ def _new_client(access: Access, http_client: Any, async_client: Any) -> "genai.C
     from google import genai
     from google.genai.types import HttpOptions
 
-    from sabir_google.plugin import google
-
-    ((_, key),) = KeySource(NAME, access.api_key, google.credentials).read()
+    ((_, key),) = KeySource(NAME, access.api_key, provider(NAME).credentials).read()
     options = HttpOptions(base_url=access.base_url, httpx_client=http_client, httpx_async_client=async_client)
     return genai.Client(vertexai=False, api_key=key.get_secret_value(), http_options=options)
 

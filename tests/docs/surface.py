@@ -35,7 +35,8 @@ from tests.docs.sources import (
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Adapters": (
-        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "Target",
+        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "fewest_losses",
+        "Target",
     ),
     "Making messages": (
         "user", "system", "assistant", "image", "audio", "video", "document", "MessageBuilder", "OptionResultBuilder",
@@ -231,6 +232,10 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "Action", "Emit", "Outcome",
             "Performer", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
+    ),
+    "Operations": (
+        "A request besides chat has the retries, errors, time limits and telemetry of a chat.",
+        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client"),
     ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir.authoring import Row
-from sabir.authoring.providers import read_models
 from sabir.contract.provider import Access, Provider, WireRequest
 from sabir.errors import CredentialsMissing
-from sabir.vocabulary.models import find_model
+from sabir.vocabulary.models import find_model, read_models
 from sabir.vocabulary.settings import WIRE_SETTINGS
 from sabir_openai import plugin, provider
 from sabir_openai.chat_dialect import QUIRKS

@@ -172,7 +172,7 @@ def test_an_error_of_nobodys_is_named_with_its_module(heard: Recorded) -> None:
 
         def close(self) -> None: ...
 
-    llm._connection = Broken()  # type: ignore[assignment]
+    llm._connector.connection = Broken()  # type: ignore[assignment]
     with pytest.raises(json.JSONDecodeError):
         llm.complete_sync("x")
 

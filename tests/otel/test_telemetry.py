@@ -242,7 +242,7 @@ async def test_a_cancelled_call_ends_its_span(heard: Recorded, probe: Probe) -> 
         async def aclose(self) -> None: ...
 
     llm = sabir.adapter("probe:m")
-    llm._connection = Silent()  # type: ignore[assignment]
+    llm._connector.connection = Silent()  # type: ignore[assignment]
     task = asyncio.create_task(llm.complete("x"))
     await out.wait()
     assert heard.spans == []

@@ -27,7 +27,7 @@ from genai_prices.types import (
 )
 from sabir import Reply, Usage
 from sabir.errors import SettingsInvalid
-from sabir_prices import Cost, cost, cost_of
+from sabir_prices import Cost, cheapest, cost, cost_of
 from sabir_prices.costs import SELLERS, own_seller, seller_at
 
 LATER = datetime(2031, 1, 1, tzinfo=UTC)
@@ -421,3 +421,19 @@ def test_a_price_is_found_without_the_network(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
     assert cost_of(Usage(input_tokens=1, output_tokens=1), provider="openai", model="gpt-4o", at=AT) is not None
+
+
+@pytest.mark.usefixtures("table")
+def test_the_cheapest_member_is_tried_first_and_unknown_prices_last() -> None:
+    """A quarter of the bytes at 2 dollars for a million tokens, and 1,000 tokens of output at 10."""
+    models = ["openai:unknown", "openai:plain", "openai:free"]
+    renderings = [sabir.adapter(model, api_key="any").render("Hello!") for model in models]
+    unknown, plain, free = map(cheapest, renderings)
+
+    tokens = -(-len(renderings[1].body_bytes) // 4)
+    assert plain == (False, Decimal(tokens) * 2 / 10**6 + Decimal(1_000) * 10 / 10**6)
+    assert free < plain < unknown
+    assert cheapest(renderings[1], output_tokens=0) < plain
+    assert (
+        cheapest(sabir.adapter("openai:plain", base_url="http://proxy.test", api_key="any").render("Hello!")) == unknown
+    )

@@ -16,7 +16,7 @@ _NAMES = {
     "base.failures": "CallError CredentialsMissing Loss RateLimited RenderingRefused",
     "calling.adapter": "ModelAdapter adapter",
     "calling.calls": "Adapter",
-    "calling.fallback": "FALLBACK_ON FallbackAdapter fallback",
+    "calling.fallback": "FALLBACK_ON FallbackAdapter fallback fewest_losses",
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
     "contract.dialect": "DecodedHistory Rendering",

@@ -9,7 +9,7 @@ from sabir.base.errors import OptionFailed, ProviderMissing, SabirError, Setting
 from sabir.base.failures import CallError, CredentialsMissing, Loss, RateLimited, RenderingRefused
 from sabir.calling.adapter import ModelAdapter, adapter
 from sabir.calling.calls import Adapter
-from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback
+from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback, fewest_losses
 from sabir.calling.pure import PureDialect, dialect
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import DecodedHistory, Rendering
@@ -42,7 +42,7 @@ __all__ = [  # noqa: RUF022
     "Rendering", "RenderingRefused", "Reply", "ReplyEnd", "ReplyStart", "ReplyStream", "ResponseFormat", "RetryPolicy",
     "SabirError", "Settings", "SettingsInvalid", "Step", "StreamBroken", "StreamEvent", "SyncReplyStream", "Target",
     "TextPart", "ToolContext", "UnknownPart", "UnknownPayload", "Usage", "adapter", "answer", "answer_sync",
-    "assistant", "audio", "commands", "dialect", "document", "dumps", "dumps_lines", "fallback", "group_steps",
-    "hookimpl", "image", "load", "loads", "models", "option", "provider", "providers", "register", "save", "schema",
-    "system", "unanswered", "unregister", "user", "video",
+    "assistant", "audio", "commands", "dialect", "document", "dumps", "dumps_lines", "fallback", "fewest_losses",
+    "group_steps", "hookimpl", "image", "load", "loads", "models", "option", "provider", "providers", "register",
+    "save", "schema", "system", "unanswered", "unregister", "user", "video",
 ]  # fmt: skip

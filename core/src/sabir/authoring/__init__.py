@@ -34,7 +34,7 @@ _NAMES = {
     "authoring.failures": "ErrorRule ErrorTable Failure Raised",
     "authoring.providers": (
         "GeneratedSDKConnection InProcessConnection InProcessResponse SDKProvider SyncOnlyCall SyncOnlyConnection "
-        "UserSDKConnection packaged_models"
+        "UserSDKConnection"
     ),
     "authoring.rows": "Row RowEntry RowProvider",
     "authoring.schemas": "SchemaRule fit_schema",
@@ -55,9 +55,11 @@ _NAMES = {
     "calling.calls": "CallArguments Messages",
     "calling.drive": "Performer",
     "calling.exchange": "Action Emit Outcome Script",
+    "calling.operations": "OperationClient operation_client",
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
+    "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "
         "WireResponse"
@@ -75,7 +77,7 @@ _NAMES = {
     "vocabulary.constructors": "as_messages describe_kind",
     "vocabulary.media": "DataURL MediaRule MediaURL Modality",
     "vocabulary.messages": "OptionCall RoleHint",
-    "vocabulary.models": "ReasoningEffort",
+    "vocabulary.models": "ReasoningEffort packaged_models",
     "vocabulary.parts": "KnownPart NonEmpty Part Text",
     "vocabulary.reply": "BlockKind FinishReason",
     "vocabulary.settings": "WIRE_SETTINGS",

@@ -31,6 +31,7 @@ from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView, decode_json, freeze
+from sabir.contract.operation import HTTPMethod
 from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.shared_prefix import PromptRequest, SharedPrefix, compare_prompts
 from sabir.contract.turns import LossLog, Tables, Turn, TurnScope, itself, of_any_model
@@ -210,8 +211,9 @@ class Rendering(Frozen):
     sent although no source documents that the target accepts them. `streaming` is True if the request asks for a stream
     of events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply.
     `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never
-    None. `prompt_fields` and `cache_markers` are those of the Dialect, with the messages as the last field. `reuses` is
-    what a cache can reuse of the request before, if a conversation of sabir-session sent both.
+    None. `method` is the HTTP method, "POST" for every conversation. `prompt_fields` and `cache_markers` are those of
+    the Dialect, with the messages as the last field. `reuses` is what a cache can reuse of the request before, if a
+    conversation of sabir-session sent both.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -242,6 +244,7 @@ class Rendering(Frozen):
     reuses: SharedPrefix | None = None
     stream_path: str = Field(default="", repr=False)
     stream_fields: str = Field(default="{}", repr=False)
+    method: HTTPMethod = "POST"
 
     headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`, without the SDK's.")
     option_names: ClassVar = ObjectView("option_names_json", "Name in the request → option's name, if different.")

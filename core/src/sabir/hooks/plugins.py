@@ -94,6 +94,8 @@ class Hooks:
         """Return the first role hint that a plugin returns for a message of this policy and kind; None if no plugin
         does.
         """
+        if not self._plugins:
+            return None
         hint: RoleHint | None = self._hook.sabir_default_role_hint(policy=policy, kind=kind)
         return hint
 
@@ -106,6 +108,8 @@ class Hooks:
         """Return the message as the plugins changed it. An exception that a plugin raises reaches the caller. Raises
         BuilderError if a plugin returns an invalid message.
         """
+        if not self._plugins:
+            return message
         versions: list[Message] = self._hook.sabir_message_built(message=[message])
         return versions[-1] if versions else message
 
@@ -123,6 +127,12 @@ class Hooks:
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
         """Call the plugins' `sabir_call_started` before a request of a call is sent. `call` is the call's number."""
         self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
+
+    def call_answered(
+        self, rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
+    ) -> None:
+        """Call the plugins' `sabir_call_answered` after the headers of a response arrived. `call` is its number."""
+        self._hook.sabir_call_answered(rendering=rendering, status=status, headers=headers, attempt=attempt, call=call)
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
         """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""

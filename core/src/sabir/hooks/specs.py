@@ -24,6 +24,7 @@ be sent many times, also at the same time. Each call that started ends exactly o
 next event is read, or where the stream is closed.
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,17 @@ def sabir_call_started(rendering: "Rendering", attempt: int, call: int) -> None:
     """Called before a request is sent. `attempt` counts the requests of a call from 1; a retry has the next number.
 
     `call` is a number that all hooks of one call receive, and no other call of the process.
+    """
+
+
+@hookspec
+def sabir_call_answered(
+    rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
+) -> None:
+    """Called when the headers of a response have arrived, for every status, before the body is read.
+
+    `headers` are the response's headers with names in lower case. `attempt` and `call` are the numbers from
+    sabir_call_started.
     """
 
 

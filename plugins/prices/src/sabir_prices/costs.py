@@ -24,7 +24,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from sabir import Reply, Usage
+from sabir import Rendering, Reply, Usage
 from sabir.authoring import Frozen, JSONValue, first_whole_number
 from sabir.errors import SettingsInvalid
 
@@ -97,6 +97,19 @@ def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = No
     """
     seller = own_seller(provider)
     return None if seller is None else price(usage, seller.table_id, model, served=_provider_fields(usage, None), at=at)
+
+
+def cheapest(rendering: Rendering, *, output_tokens: int = 1_000) -> tuple[bool, Decimal]:
+    """Return a sort key for `sabir.fallback(order=cheapest)`: the estimated price of a request, unknown prices last.
+
+    The price is for a quarter of the request's bytes as input tokens, and for `output_tokens`. The first item of the
+    key is True if the price is not known; then the second is 0.
+    """
+    target = rendering.target
+    seller = seller_at(target.provider, target.endpoint)
+    usage = Usage(input_tokens=-(-len(rendering.body_bytes) // 4), output_tokens=output_tokens)
+    estimate = None if seller is None else price(usage, seller.table_id, target.model, served={}, at=None)
+    return (True, Decimal(0)) if estimate is None else (False, estimate.total)
 
 
 def _provider_fields(usage: Usage, details: object) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import show_arguments
+from sabir.authoring import one_line, show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve, apply_decision, denial_result
@@ -26,10 +26,12 @@ from sabir_session.evaluation.events import CallEnded, Reader, ReplyArrived, Req
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, count_retries, output_received
 from sabir_session.evaluation.performers import CallRun, LoopPerformer, Recorder, StepPerformer, SyncPerformer
 from sabir_session.evaluation.prompts import (
+    OUTPUT_MODES,
     ApprovalPending,
     BudgetExhausted,
     Options,
     Output,
+    OutputMode,
     Prompt,
     PromptLike,
     PromptResponse,
@@ -56,6 +58,8 @@ class EvaluationArguments(TypedDict, total=False):
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
     output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
+    output_mode: how the output is requested: "native", "call" or "text"; default None, which is "native", or "call" if
+    a model accepts no schema.
     """
 
     options: Options
@@ -66,6 +70,7 @@ class EvaluationArguments(TypedDict, total=False):
     watch: Watch | None
     retries: int
     output_validator: Validator[Any] | None
+    output_mode: OutputMode | None
 
 
 class SessionArguments(TypedDict, total=False):
@@ -96,6 +101,8 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
     output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
+    output_mode: how the output is requested: "native", "call" or "text"; default None, which is "native", or "call" if
+    a model accepts no schema.
     session: the session that records every message; without a session nothing is stored.
     recorder: a coroutine function that performs each write to the session, for example in a thread. Sync evaluations do
     not use the recorder.
@@ -186,7 +193,8 @@ def _prepare_evaluation(
     Settings.refuse_misnamed(caller, how, tuple(EvaluateArguments.__annotations__))
     _check_types(caller, adapter, how)
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
-    outputs = build_outputs(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
+    how_to_output = how.get("output_validator"), how.get("retries", RETRIES), how.get("output_mode")
+    outputs = build_outputs(prompt.output, *how_to_output)
     if session is not None:
         enable_inner_message_recording(session)
     requests = build_requests(adapter, outputs, how)
@@ -201,11 +209,25 @@ def _prepare_evaluation(
     return evaluation, performer
 
 
-def build_outputs(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
-    """Return the output parser; None for plain text. Raises SettingsInvalid for a validator without an output type."""
+def build_outputs(
+    output: object,
+    validator: Validator[Any] | None,
+    retries: int,
+    mode: OutputMode | None,
+    default_mode: OutputMode | None = None,
+) -> Outputs[Any] | None:
+    """Return the output parser; None without output type.
+
+    Raises SettingsInvalid for a validator without an output type, for an unknown mode, and for a mode without effect,
+    because the answer is a text. A default mode may have no effect.
+    """
     if output is None and validator is not None:
         raise SettingsInvalid("output_validator= needs an output to check; pass output= too (for evaluate: to Prompt)")
-    return None if output is None else Outputs(output, validator, retries)
+    if mode not in OUTPUT_MODES:
+        raise SettingsInvalid(f"output_mode={one_line(repr(mode), 60)} is unknown; use 'native', 'call' or 'text'")
+    if mode is not None and output in (None, str):
+        raise SettingsInvalid(f"output_mode={mode!r} needs an output that is not plain text; pass output= too")
+    return None if output is None else Outputs(output, validator, retries, mode or default_mode)
 
 
 def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
@@ -295,7 +317,9 @@ async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> No
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
     performer.spending.check()
     await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
-    reply = await performer.complete(performer.prepare_request(evaluation.messages_to_send))
+    reply = await performer.complete(
+        performer.prepare_request(performer.requests.messages(evaluation.messages_to_send))
+    )
     if performer.cache_watch is not None:
         performer.cache_watch.add_reply(reply)
     await performer.record(evaluation.add_reply(reply, performer.options_to_approve or ()))

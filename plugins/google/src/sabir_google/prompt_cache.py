@@ -112,7 +112,7 @@ async def create_cache(
     shorter than the model's minimum. Raises SettingsInvalid for a rendering of another provider, CredentialsMissing,
     and CallError if the request fails.
     """
-    access, body = _arguments(rendering, ttl, how)
+    access, body = _cache_request(rendering, ttl, how)
     async with _async_client(access) as client:
         stored = await client.aio.caches.create(model=rendering.target.model, config=_config(client, body))
     return _handle(rendering, stored, access)
@@ -123,7 +123,7 @@ def create_cache_sync(
     rendering: Rendering, *, ttl: timedelta | float = LIFETIME, **how: Unpack[CacheArguments]
 ) -> CachedPrompt:
     """Sync version of `create_cache`. Blocks the thread."""
-    access, body = _arguments(rendering, ttl, how)
+    access, body = _cache_request(rendering, ttl, how)
     with _sync_client(access) as client:
         stored = client.caches.create(model=rendering.target.model, config=_config(client, body))
     return _handle(rendering, stored, access)
@@ -152,7 +152,7 @@ def apply_cache(body: MutableMapping[str, Any], cache: CachedPrompt, scope: Requ
     return True
 
 
-def _arguments(rendering: Rendering, ttl: timedelta | float, how: CacheArguments) -> tuple[Access, dict[str, Any]]:
+def _cache_request(rendering: Rendering, ttl: timedelta | float, how: CacheArguments) -> tuple[Access, dict[str, Any]]:
     target = rendering.target
     if target.provider != NAME:
         raise SettingsInvalid(f"create_cache got a rendering for {target}; render it for a model of google")

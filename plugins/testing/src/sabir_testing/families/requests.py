@@ -28,7 +28,7 @@ from sabir_testing.histories.samples import (
 )
 from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.failures import ConformanceFailure, expect
-from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 
 WORDS = "kit-words"
 QUESTION = message_by("user", "Do you know the kit's book?")
@@ -212,13 +212,17 @@ class RequestCases(Suite):
         is_carried = is_new or choice == "auto" or "auto" not in lossless  # the API's default need not be sent
         grade_by_losses(subject, f"option_choice.{choice}", request, is_carried=is_carried, path=path)
 
-    @pytest.mark.parametrize("name", WIRE_SETTINGS)
+    @pytest.mark.parametrize("name", [name for name in WIRE_SETTINGS if name != "prompt_cache"])
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
-        settings = Settings(**{name: SETTINGS[name][0]})
-        unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
-        what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
-        expect(not unread, what, losses=unread)
+        _check_read(subject, name)
+
+    @since_api(2)
+    def test_a_newer_setting_is_looked_at(self, subject: AdapterUnderTest) -> None:
+        """`encode_request` reads the setting `prompt_cache`, even if only to report a loss. Adapters for an earlier
+        version of the plugin contract do not know this setting.
+        """
+        _check_read(subject, "prompt_cache")
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
         """An unknown vendor setting in the provider's section raises SettingsInvalid, which names the setting."""
@@ -253,6 +257,14 @@ class RequestCases(Suite):
         else:
             what = f"decode_count returns {counted!r} for a response without a count; raise ResponseInvalid"
             raise ConformanceFailure(what)
+
+
+def _check_read(subject: AdapterUnderTest, name: str) -> None:
+    """Raise ConformanceFailure if `encode_request` does not read the setting `name` from its scope."""
+    settings = Settings(**{name: SETTINGS[name][0]})
+    unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
+    what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
+    expect(not unread, what, losses=unread)
 
 
 def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedHistory:

@@ -22,6 +22,7 @@ OPTIONAL = {
     "errors": "error table",
     "settings": "vendor-only settings, strict",
     "batches": "many requests at once → wire, their results → answers",
+    "cache": "prompt caches: fields, markers, handles",
 }
 DATA = {"models.toml": "model capabilities as data, by prefix", "py.typed": "its annotations count"}
 FOLDERS = {"gateways": "rows of other vendors' endpoints that speak its dialects, a TOML file each"}

@@ -27,7 +27,8 @@ from sabir.authoring import (
 from sabir.errors import SettingsInvalid
 
 from sabir_google.errors import ERRORS
-from sabir_google.native import VERTEX, model_path
+from sabir_google.native import VERTEX
+from sabir_google.request import model_path
 from sabir_google.settings import GoogleEmbeddingSettings
 
 TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}

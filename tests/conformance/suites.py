@@ -196,7 +196,8 @@ class AnthropicMessages(Recorded):
             system image.url image.bytes image.file document.url document.bytes document.file
             results.image results.document options parallel_calls reasoning
             settings.max_output_tokens settings.reasoning_effort settings.parallel_options settings.response_format
-            settings.stop option_choice.auto option_choice.none option_choice.required option_choice.named
+            settings.prompt_cache settings.stop
+            option_choice.auto option_choice.none option_choice.required option_choice.named
             native.web_search native.code_execution native.mcp_server
             streaming stored_requests count_tokens""",
         downgraded="later_system",
@@ -260,7 +261,8 @@ class Local(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests"""
+            streaming stored_requests""",
+        downgraded="settings.prompt_cache",
     )
     xfail: ClassVar = {
         "test_a_recorded_answer_says_what_was_asked[parallel_calls]": "so small a model makes one call at a time",
@@ -300,6 +302,7 @@ class Echo(OfflineConformance):
             system later_system options parallel_calls
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
+            settings.prompt_cache
             option_choice.auto option_choice.none option_choice.required option_choice.named
             streaming stored_requests embeddings"""
     )

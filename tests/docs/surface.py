@@ -243,6 +243,13 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client",
          "EmbeddingCall", "EmbeddingKind", "EmbeddingVectors"),
     ),
+    "Batches": (
+        "The requests of a batch are renderings of a dialect, which also decodes the answers.",
+        (
+            "BatchOrder", "BatchRequest", "BatchStatus", "BatchPhase", "BatchResults", "BatchPage", "BatchAnswer",
+            "decode_answer",
+        ),
+    ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
         ("installed_hooks", "AgentWork", "announce_work", "work_headers", "continue_work"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import sabir
+import sabir_session
 from opentelemetry.trace import SpanKind, StatusCode
 from sabir.errors import ServerFailed, StreamBroken
 from sabir.vocabulary.settings import RetryPolicy, Settings
@@ -99,6 +100,23 @@ async def test_asynchronous_and_streamed_calls_are_told_alike(heard: Recorded) -
         "sabir.losses": 0,
     }
     assert told == [plain] * 3 + [{**plain, "gen_ai.request.stream": True}] * 3
+
+
+def test_a_conversations_span_has_what_a_prompt_cache_can_give(heard: Recorded) -> None:
+    chat = sabir_session.Conversation("echo:m", settings=Settings(prompt_cache=True))
+    for question, instructions in (("One?", "Be brief."), ("Two?", "Be brief."), ("Three?", "Be long.")):
+        chat.instructions = instructions
+        chat.ask_sync(question)
+    chat.settings = None
+    chat.ask_sync("Four?")
+
+    caches = [
+        {name: fact for name, fact in (span.attributes or {}).items() if "prompt_cache" in name} for span in heard.spans
+    ]
+    predicted, changed = "sabir.prompt_cache.predicted_tokens", "sabir.prompt_cache.changed"
+    assert [set(each) for each in caches] == [set(), {predicted}, {predicted, changed}, set()]
+    assert caches[1][predicted] > 0
+    assert caches[2][changed] == "messages[0]"
 
 
 def test_losses_are_counted_and_their_kinds_told(heard: Recorded) -> None:

@@ -460,6 +460,28 @@ def test_searches_are_part_of_the_cost_and_without_a_price_the_cost_is_unknown(t
     assert cost(unpriced) is None
 
 
+@pytest.mark.parametrize(
+    ("seller", "endpoint", "name"),
+    [
+        ("openai", "https://api.openai.com/v1", "gpt-5"),
+        ("anthropic", "https://api.anthropic.com", "claude-haiku-4-5"),
+        ("google", "https://generativelanguage.googleapis.com", "gemini-2.5-flash"),
+    ],
+)
+def test_a_reply_of_a_batch_costs_half(seller: str, endpoint: str, name: str) -> None:
+    """By the vendors' own pages, which the table follows."""
+    origin = sabir.Origin(provider=seller, dialect="d", endpoint=endpoint, model=name)
+    usage = Usage(input_tokens=1_000_000, output_tokens=100_000)
+    usual = Reply(messages=(), finish_reason="stop", usage=usage, origin=origin)
+    of_batch = usual.model_copy(update={"is_batch": True})
+    tier = Usage(input_tokens=1_000_000, output_tokens=100_000, details={"service_tier": "batch"})
+    named = usual.model_copy(update={"usage": tier})
+
+    costs = [cost(each) for each in (usual, of_batch, named)]
+    assert all(costs) and costs[1] == costs[2]
+    assert costs[0] and costs[1] and costs[0].total == 2 * costs[1].total
+
+
 @pytest.mark.usefixtures("table")
 def test_the_cheapest_member_is_tried_first_and_unknown_prices_last() -> None:
     """A quarter of the bytes at 2 dollars for a million tokens, and 1,000 tokens of output at 10."""

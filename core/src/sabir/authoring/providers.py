@@ -461,7 +461,10 @@ class UserSDKConnection(ClientConnection):
 
 def _shared_options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `client.post`, with which the client neither retries nor follows redirects."""
-    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
+    own = {"Content-Type" if name.lower() == "content-type" else name: text for name, text in request.headers.items()}
+    # The SDK encodes bodies of multipart/form-data itself, unless the type is written in another, equivalent way.
+    kind = own.pop("Content-Type", "application/json").replace("multipart/form-data", "Multipart/form-data")
+    options: dict[str, Any] = {"headers": {"Content-Type": kind, **headers, **own}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
     return {**options, "max_retries": 0, "follow_redirects": False}

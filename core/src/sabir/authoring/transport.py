@@ -82,13 +82,13 @@ class CapturedRequest(BaseException):
         except cls as each:
             captured.append(each)
 
-    def send(self, body: bytes, opening: float | None = None) -> Any:
+    def send(self, body: bytes, opening: float | None = None, method: str = "POST") -> Any:
         """Send `body` with the URL and the headers of the captured request, over `client`, which must not be None.
         Return the unread response; await the result if the client is async.
 
-        `opening` is the limit in seconds for getting a free connection, as in WireRequest.
+        `opening` is the limit in seconds for getting a free connection, and `method` the method, as in WireRequest.
         """
-        return send(self.client, self.request, body, opening)
+        return send(self.client, self.request, body, opening, method)
 
 
 def raise_captured(request: Any) -> NoReturn:
@@ -374,6 +374,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             raise ProviderBroken(f"{type(self).__name__} called its SDK for {request.path}, and no request was built")
         head = captured[0].request
         head.url = self.url_of(head, request)
+        if kinds := [text for name, text in request.headers.items() if name.lower() == "content-type"]:
+            head.headers["content-type"] = kinds[0]
         if self._query:
             queries = (self._query.encode(), head.url.query)
             head.url = head.url.copy_with(query=b"&".join(filter(None, queries)))

@@ -18,8 +18,7 @@ from functools import wraps
 from io import BytesIO
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from sabir.base.failures import CallError, Loss, ResponseInvalid, ServerFailed
-from sabir.base.values import has_more_values
+from sabir.base.failures import CallError, Loss
 from sabir.contract.dialect import Dialect
 from sabir.contract.operation import Decoded, Operation, OperationResult, Output
 from sabir.contract.provider import TokenCount, WireRequest
@@ -287,12 +286,8 @@ def _emit_events(
 
 def _read_reply(exchange: Exchange[Dialect], scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
     """Read the open response completely, and return the Reply. `begun` are bytes that were read already."""
-    body, was_broken = yield from _read_body(scope, begun)
-    try:
-        reply = exchange.format.decode(body, scope)
-        return incoming.finish_reply(reply, exchange.losses, attempt, was_broken=was_broken)
-    except Exception as error:
-        incoming.raise_unreadable(scope, body, error)
+    body = yield from _read_bytes(scope.bounds.body_bytes, begun)
+    return incoming.finish_reply(incoming.decode_body(exchange.format, body, scope), exchange.losses, attempt)
 
 
 def _open_response(exchange: Exchange[Format], attempt: int) -> Script[DecodeScope]:
@@ -318,18 +313,16 @@ def _send_attempt(exchange: Exchange[Format], attempt: int) -> Script[DecodeScop
         body = yield from _read_bytes(scope.bounds.error_bytes)
     except CallError:
         body = b""  # the status is enough for an error
-    if has_more_values(body, scope.bounds.most_values):
-        body = body[: incoming.SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
     yield Close()  # free the response's own buffers before the body is decoded
-    return label_error(_decode_refusal(exchange.format, head, incoming.mend(body)[0], scope), scope, head.status)
+    return incoming.decode_refusal(exchange.format, body, scope, head.status, head.headers)
 
 
-def _read_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
+def _read_body(scope: DecodeScope) -> Script[tuple[bytes, bool]]:
     """Read the response. Return the body as valid Unicode, and whether anything was replaced in it.
 
-    Raises ResponseInvalid for a body that is too large. `begun` are bytes that were read already.
+    Raises ResponseInvalid for a body that is too large.
     """
-    return incoming.read_body((yield from _read_bytes(scope.bounds.body_bytes, begun)), scope)
+    return incoming.read_body((yield from _read_bytes(scope.bounds.body_bytes)), scope)
 
 
 def _read_bytes(most: int, begun: bytes = b"") -> Script[bytes]:
@@ -341,16 +334,3 @@ def _read_bytes(most: int, begun: bytes = b"") -> Script[bytes]:
         body.write(chunk)
     body.truncate(most + 1)
     return body.getvalue()
-
-
-def _decode_refusal(format_: Dialect | Operation[Any, Any], head: Head, body: bytes, scope: DecodeScope) -> CallError:
-    try:
-        return format_.decode_error(head.status, head.headers, body, scope.target.provider)
-    except CallError as error:
-        return error
-    except Exception as unexpected:
-        kind = ServerFailed if head.status >= 500 else ResponseInvalid
-        answered = f"{scope.target} answered {head.status} with {incoming.quote_beginning(body)}"
-        failure = kind(f"{answered}, which its dialect cannot read")
-        failure.__cause__ = unexpected
-        return failure

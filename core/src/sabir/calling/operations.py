@@ -58,13 +58,14 @@ class OperationClient(AsyncClosing, SyncClosing, Generic[Call, Output]):
         *,
         settings: Settings | None = None,
         strict: Strict = False,
+        connector: Connector | None = None,
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
         self.operation = operation
         """The operation of the provider."""
         self.target = Target(provider=provider.name, dialect=operation.name, model=model, endpoint=endpoint)
         """The provider, operation, model and endpoint that requests are sent to."""
-        self._connector = Connector(provider, access)
+        self._connector = connector or Connector(provider, access)
         self._settings = check_settings(settings or Settings(), provider.name)
         self._strict = strict
         self._model_info: ModelInfo = find_model(models_of(provider, operation.name), model, model)
@@ -74,6 +75,24 @@ class OperationClient(AsyncClosing, SyncClosing, Generic[Call, Output]):
         """Return the model, the operation and the endpoint, without secrets."""
         facts = f"operation={self.operation.name!r}, endpoint={self.target.endpoint!r}"
         return f"OperationClient({str(self.target)!r}, {facts})"
+
+    def with_operation(self, name: str, *, settings: Settings | None = None) -> "OperationClient[Any, Any]":
+        """Return a client for another operation of the provider, which shares this client's connection: closing one
+        closes both.
+
+        `settings` None means the settings of this client. Raises SettingsInvalid if the provider does not have the
+        operation.
+        """
+        provider, access = self._connector.provider, self._connector.access
+        return OperationClient(
+            provider,
+            find_operation(provider, name),
+            self.target.model,
+            access,
+            settings=self._settings if settings is None else settings,
+            strict=self._strict,
+            connector=self._connector,
+        )
 
     def render(self, call: Call, *, strict: Strict | None = None) -> Rendering:
         """Return the request of a call and its losses. Needs no API key and no network, and sends nothing.
@@ -212,10 +231,18 @@ def operation_client(
     name = default_registry.split_model(model)
     provider = default_registry.provider(name.provider, name.dialect)
     strict_kinds(strict)
+    access = Access(api_key=check_key(api_key), base_url=base_url, client=client)
+    wanted = find_operation(provider, operation)
+    return OperationClient(provider, wanted, name.model, access, settings=settings, strict=strict)
+
+
+def find_operation(provider: Provider, name: str) -> Operation[Any, Any]:
+    """Return a provider's operation. Raises SettingsInvalid if the provider does not have it, and ProviderBroken if the
+    provider fails.
+    """
     with ProviderBroken.blaming(f"the operations of provider {provider.name!r} cannot be read"):
         operations: Mapping[str, Operation[Any, Any]] = getattr(provider, "operations", dict)()
-    if operation not in operations:
-        remedy = did_you_mean(operation, operations, f"its operations are {', '.join(sorted(operations)) or 'none'}")
-        raise SettingsInvalid(f"provider {provider.name!r} has no operation {operation!r}; {remedy}")
-    access = Access(api_key=check_key(api_key), base_url=base_url, client=client)
-    return OperationClient(provider, operations[operation], name.model, access, settings=settings, strict=strict)
+    if name not in operations:
+        remedy = did_you_mean(name, operations, f"its operations are {', '.join(sorted(operations)) or 'none'}")
+        raise SettingsInvalid(f"provider {provider.name!r} has no operation {name!r}; {remedy}")
+    return operations[name]

@@ -91,10 +91,13 @@ class RequestScope:
     """The value of `messages`. Set by core; read `messages` instead."""
     names: frozenset[str] = frozenset()
     """The value of `called_options`. Set by core; read `called_options` instead."""
+    join_turns: Callable[[], bytes] = bytes
+    """Set by core; read `encoded_turns` instead."""
+    stored_start: tuple[int, bytes] = (0, b"")
+    """Set by the dialect if the vendor stores the beginning of `encoded_turns`: how many bytes to leave out, and bytes
+    to send instead, such as the opening of a turn."""
     saw_history: bool = False
-    """Whether the dialect read `last_turn` or `messages`. Set by these properties. If True, core does not reuse the
-    encoded fields for later requests.
-    """
+    """Whether the dialect read `last_turn`, `messages` or `encoded_turns`, so that core cannot reuse the fields."""
     saw_called: bool = False
     """Whether the dialect read `called_options`. Set by this property."""
     insertions: list[Insertion] = field(default_factory=list)
@@ -145,6 +148,12 @@ class RequestScope:
         """
         self.saw_called = True
         return self.names
+
+    @property
+    def encoded_turns(self) -> bytes:
+        """The encoded messages of the request: items as JSON, joined by commas. Sets `saw_history`."""
+        self.saw_history = True
+        return self.join_turns()
 
     def read_vendor(self, model: type[BaseModel]) -> dict[str, Any]:
         """Validate the user's vendor settings with a pydantic model and return the fields that are set, as a
@@ -264,8 +273,8 @@ def _variant(setting: str, value: Any) -> str:  # a setting's value
     """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
-    if setting == "reasoning_effort":
-        return str(value)
+    if setting in ("reasoning_effort", "prompt_cache"):
+        return "" if value is True else str(value)
     if setting == "response_format":
         return "object" if value.schema_view == {"type": "object"} else "schema"
     return ""

@@ -79,6 +79,8 @@ class RequestHead(NamedTuple):
     """Items after the last message, as JSON."""
     insertions: tuple[Insertion, ...]
     """The dialect's insertions into the messages."""
+    stored_start: tuple[int, bytes]
+    """How many bytes of the messages are left out, because the vendor stores them, and what is sent instead."""
     system_losses: tuple[Loss, ...]
     """Losses of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     losses: tuple[Loss, ...]
@@ -240,7 +242,7 @@ class Renderer:
                 )
                 losses = _without_marks([*lost, *prefix, *after])
                 raise RenderingRefused(f"{what}; add at least one user message", losses)
-        head = self._find_head(offer, settings, encoded, listed)
+        head = self._find_head(offer, settings, encoded, listed, cached.body)
         body, closed, unmarked = _join_body(head, cached.body, encoded)
         if encoded.boundaries:
             index.enter(cached, listed, closed, encoded.boundaries, after, encoded.maker)
@@ -267,7 +269,9 @@ class Renderer:
                 del self._indexes[next(iter(self._indexes))]
         return index
 
-    def _find_head(self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message]) -> RequestHead:
+    def _find_head(
+        self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message], prefix: memoryview
+    ) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
         called = frozenset(encoded.maker.called)
         key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
@@ -295,6 +299,7 @@ class Renderer:
             last_side=encoded.last_side,
             ending=encoded.last_turn,
             history=messages,
+            join_turns=lambda: b",".join(filter(None, (prefix, encoded.closed, encoded.open))),
             names=called,
             native_choice=native_choice,
         )
@@ -341,6 +346,7 @@ class Renderer:
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             insertions=tuple(request.insertions),
+            stored_start=request.stored_start,
             system_losses=system_losses,
             losses=tuple(request.losses.losses),
             empty=Rendering(
@@ -363,6 +369,8 @@ class Renderer:
                     *(f"extra_headers.{name}" for name in extra_headers),
                 ),
                 streaming=streaming,
+                prompt_fields=(*dialect.prompt_fields, field),
+                cache_markers=dialect.cache_markers,
                 stream_path=dialect.path_of(target, streaming=True),
                 stream_fields=to_json(as_stream).decode(),
             ),
@@ -395,11 +403,15 @@ def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tupl
         at: Place = insertion.at if encoded.open else "closed"
         regions[at] = _insert_text(regions[at], insertion, lost)
     messages = [*regions["closed"], b"," if length and encoded.open else b"", *regions["end"]]
+    left_out, instead = head.stored_start
+    if left_out:
+        messages = [instead, b"".join(messages)[left_out:]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    unmarked = memoryview(b"".join(closed)) if head.insertions else memoryview(body)[start : start + length]
+    is_changed = head.insertions or left_out
+    unmarked = memoryview(b"".join(closed)) if is_changed else memoryview(body)[start : start + length]
     return body, unmarked, lost
 
 

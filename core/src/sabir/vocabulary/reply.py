@@ -146,7 +146,8 @@ class Reply(Frozen):
     the number of tokens. `origin` is the provider and model that answered. `losses` lists what the request or the
     reading of the response lost. `alternatives` are further answers if the provider returned several. `attempts` is the
     number of requests sent to the provider that answered, retries included; 0 for a reply from a cache.
-    `failed_members` are the members of a fallback that failed before another member answered.
+    `failed_members` are the members of a fallback that failed before another member answered. `is_batch` is True for a
+    reply from a batch, for which most vendors charge half the price.
 
     >>> import sabir
     >>> llm, chat = sabir.adapter("echo:m"), [sabir.user("Hello!")]
@@ -166,6 +167,7 @@ class Reply(Frozen):
     details_json: JSONDocumentField | None = Field(default=None, alias="details")
     attempts: int = 1
     failed_members: tuple[FailedMember, ...] = ()
+    is_batch: bool = False
 
     details: ClassVar = JSONView("details_json", "Further fields of the response, such as log probabilities, or None.")
 

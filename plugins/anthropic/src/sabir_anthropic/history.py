@@ -7,7 +7,8 @@
     tools, mcp_servers        options; declarations with another type than "custom" are the vendor's own tools, which
                               become native options or, if these cannot express them, vendor settings
     other fields of a tool    vendor hints of the option if such hints exist; the same for documents
-    cache_control             a breakpoint if `cache_breakpoints` can name the place; otherwise a loss
+    cache_control             `prompt_cache` if the setting places the same markers; a breakpoint if
+                              `cache_breakpoints` can name the place; otherwise a loss
 
 Messages get no role hints, because their policies render to the same roles.
 """
@@ -17,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
-from sabir import MediaPart, TextPart
+from sabir import DecodedHistory, MediaPart, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,
@@ -197,6 +198,15 @@ class _MessagesHistory(History):
             return
         self._breakpoints[at] = {"at": at, "ttl": marker["ttl"]} if "ttl" in marker else at
         self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
+
+    def build(self) -> DecodedHistory:
+        """Return the decoded history, with `prompt_cache` instead of breakpoints if it places the same markers."""
+        first = "system" if self.found.get("system") else "options" if self.found.get("tools") else ""
+        lifetimes = [object_or_empty(each).get("ttl", True) for each in self._breakpoints.values()]
+        if self._breakpoints.keys() == {"closed", first} - {""} and len({*map(str, lifetimes)}) == 1:
+            self._settings["prompt_cache"] = lifetimes[0]
+            del self._vendor["cache_breakpoints"]
+        return super().build()
 
     def read_tools(self, declarations: JSONValue) -> None:
         """Read the field `tools`: options, and the vendor's own tools."""

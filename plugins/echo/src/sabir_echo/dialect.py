@@ -179,6 +179,7 @@ PLAIN = Dialect(
     tables=Tables(),
     path=lambda target: "/echo",
     family=lambda model: "echo",  # this API signs nothing, so all models are one family
+    prompt_fields=("options",),
     encode_turn=encode_turn,
     encode_request=encode_request,
     decode=decode,

@@ -7,6 +7,8 @@ text `fail <status>` returns that HTTP status, from 400 to 599. Any other text i
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from sabir import ModelInfo
 from sabir.authoring import (
@@ -16,11 +18,12 @@ from sabir.authoring import (
     InProcessConnection,
     InProcessResponse,
     JSONValue,
+    Operation,
     Provider,
     WireRequest,
 )
 
-from sabir_echo import embeddings
+from sabir_echo import batches, embeddings
 from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
@@ -40,9 +43,9 @@ class Echo:
         """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
-    def operations(self) -> embeddings.Operations:
-        """Return the operation `echo.embeddings`."""
-        return {"embeddings": embeddings.EMBEDDINGS}
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of batches and of embeddings."""
+        return {**batches.BATCHES, "embeddings": embeddings.EMBEDDINGS}
 
     def endpoint(self, access: Access) -> str:
         """Return the endpoint's name "echo:". A real provider returns its URL."""
@@ -63,8 +66,10 @@ class Echo:
 
 def serve(request: WireRequest) -> InProcessResponse:
     """Return the response to a request: words of the last text in its messages, option calls, or a failure. Requests
-    for embeddings are answered by `embeddings.serve`.
+    of batches are answered by `batches.serve`, those for embeddings by `embeddings.serve`.
     """
+    if request.path.startswith(batches.PATH):
+        return batches.serve(request, serve)
     if request.path == embeddings.PATH:
         return embeddings.serve(request.body)
     body = json.loads(request.body)

@@ -90,6 +90,7 @@ GENERATE_CONTENT = Dialect(
     decoder=GenerateContentDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    prompt_fields=("cachedContent", "systemInstruction", "tools", "toolConfig"),
     quirks={VERTEX: "the service is Vertex AI, not the Gemini API"},
     encode_count=encode_count,
     decode_count=partial(read_count, field="totalTokens", dialect=NAME),

@@ -30,6 +30,7 @@ from sabir.authoring import (
 
 from sabir_google.encode import FILLER, generation, system_parts
 from sabir_google.native import VERTEX
+from sabir_google.prompt_cache import CachedPrompt, apply_cache
 from sabir_google.settings import TOP_LEVEL, GoogleObject, GoogleSettings, camel_case, camel_fields
 
 FIELDS: Mapping[str, str] = {
@@ -97,7 +98,8 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     vendor = scope.read_vendor(GoogleSettings)
     drop_settings_of_other_service(vendor, scope)
     cache = vendor.get("cached_content")
-    if cache and "/" not in cache and VERTEX not in scope.quirks:  # Vertex AI requires the complete name
+    # Vertex AI requires the complete name.
+    if isinstance(cache, str) and cache and "/" not in cache and VERTEX not in scope.quirks:
         vendor["cached_content"] = f"{CACHES}{cache}"
     _add_closing_content(scope)
     config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MAX_STOPS)
@@ -117,6 +119,12 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         "generationConfig": config | camel_fields({name: vendor[name] for name in vendor.keys() - TOP_LEVEL}),
     }
     body = {name: value for name, value in fields.items() if value}
+    has_cache = bool(cache)
+    if cache and not isinstance(cache, str):
+        has_cache = apply_cache(body, CachedPrompt.model_validate(vendor.pop("cached_content")), scope)
+    if scope.setting("prompt_cache") and not has_cache:
+        reason = "the API caches by itself, or in a cache of sabir_google.create_cache that cached_content names"
+        scope.losses.add("dropped", reason, path="settings.prompt_cache")
     return body | {camel_case(name): value for name, value in vendor.items() if name in TOP_LEVEL}
 
 

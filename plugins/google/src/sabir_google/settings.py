@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 from sabir.authoring import Frozen
 
+from sabir_google.prompt_cache import CachedPrompt
+
 GoogleObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines and checks, hence Any."""
 
@@ -40,9 +42,10 @@ class GoogleSettings(Frozen):
     https://ai.google.dev/api/generate-content
     """
 
-    cached_content: str | None = None
-    """The name of a context cache, as "cachedContents/…". For the Gemini API, sabir adds a missing
-    "cachedContents/".
+    cached_content: str | CachedPrompt | None = None
+    """A context cache of `sabir_google.create_cache`, or the name of one, as "cachedContents/…". Of a CachedPrompt, the
+    request leaves out what the cache contains; with a name, it is sent completely. For the Gemini API, sabir adds a
+    missing "cachedContents/".
     """
     continuation_token: str | None = None
     """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""

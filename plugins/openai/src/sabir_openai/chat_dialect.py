@@ -94,6 +94,11 @@ QUIRKS: Mapping[str, str] = {
     "groq_compound": "the vendor's own tools are turned on by compound_custom",
     "groq_tools": "the vendor's own tools are browser_search and code_interpreter",
     "call_ids_9": "ids of calls have exactly nine letters or digits",
+    "cache_key": "`prompt_cache` is sent as prompt_cache_key",
+    "cache_markers": "`prompt_cache` is sent as cache_control in content parts; contents are arrays",
+    "top_level_cache": "`prompt_cache` is sent as the request's field cache_control",
+    "gateway_cache": "`prompt_cache` asks the gateway to place cache markers itself",
+    "automatic_cache": "every prompt is cached, for a time that requests cannot choose",
 }
 """Quirk → how an endpoint with this quirk differs from OpenAI's API."""
 
@@ -121,6 +126,8 @@ CHAT = Dialect(
     decoder=ChatDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    prompt_fields=("response_format", "reasoning_effort", "verbosity", "tools"),
+    cache_markers=("cache_control", "prompt_cache_breakpoint"),
     quirks=QUIRKS,
 )
 """The dialect `openai.chat`."""

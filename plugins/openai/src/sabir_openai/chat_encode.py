@@ -88,11 +88,13 @@ def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatO
 def _message_content(parts: list[ChatObject], scope: TurnScope, separator: str = "\n\n") -> str | list[ChatObject]:
     """Return the content of a message: a string for a single text, otherwise an array of parts.
 
-    For an endpoint with the quirk `plain_text`, several texts are joined into one string with the separator.
+    For an endpoint with the quirk `plain_text`, several texts are joined into one string with the separator. With the
+    quirk `cache_markers`, a single text is an array too, because only an array can have a marker.
     """
     # A FrozenDict is an endpoint's own block, which is sent back unchanged whatever its type is.
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
-    is_string = len(texts) == len(parts) and (len(parts) == 1 or "plain_text" in scope.quirks)
+    is_single = len(parts) == 1 and "cache_markers" not in scope.quirks
+    is_string = len(texts) == len(parts) and (is_single or "plain_text" in scope.quirks)
     return separator.join(texts) if is_string else parts
 
 
@@ -184,6 +186,8 @@ def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatOb
 def _tool_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[ChatObject]:
     parts = [{"type": "text", "text": entry.result.error_text}] if entry.result.is_error else []
     parts += [_content_part(piece, scope) for piece in entry.pieces if isinstance(piece, TextPart | MediaPart)]
+    if not parts and "cache_markers" in scope.quirks:
+        parts = [{"type": "text", "text": entry.result_text(losses)}]
     return _message_content(parts, scope) if parts else entry.result_text(losses)
 
 
@@ -305,6 +309,8 @@ class _AssistantMessage:
         if self.calls and "needs_reasoning" in self.scope.quirks:
             self._add_empty_reasoning()
         message |= self.fields
+        if self.parts and "cache_markers" in self.scope.quirks:
+            message["content"] = message.pop("content")  # so that a message without calls ends with its last part
         if self.calls:
             message["tool_calls"] = self.calls
         return [message]

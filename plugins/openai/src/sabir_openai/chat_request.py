@@ -21,6 +21,7 @@ from sabir.authoring import (
     without_fields,
 )
 
+from sabir_openai.prompt_cache import encode_prompt_cache
 from sabir_openai.schema import LOOSE, STRICT
 from sabir_openai.settings import (
     OPENAI,
@@ -87,9 +88,10 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     native = dict(scope.native)
     tools = [*encode_options(scope), *native.pop("tools", ()), *vendor.pop("tools", ())]
     body |= native
+    cache_fields = encode_prompt_cache(scope, vendor, tools)
     if tools:
         body["tools"] = tools
-    body |= encode_choice(scope, tools, _describe_nested_tool) | _response_format(scope)
+    body |= encode_choice(scope, tools, _describe_nested_tool) | _response_format(scope) | cache_fields
     replaced = {**_REPLACED_SETTINGS, **{field: setting for setting, field in names.items()}}
     for name in body.keys() & vendor.keys():
         setting = replaced.get(name, name)

@@ -71,7 +71,9 @@ class CompatibleProvider(RowProvider):
 
     def __init__(self, row: Row) -> None:
         super().__init__(row)
-        if row is OPENAI:
+        self.is_openai = row is OPENAI
+        """Whether the provider is OpenAI itself, not a gateway."""
+        if self.is_openai:
             self.credentials += ACCOUNT_CREDENTIALS
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
@@ -79,9 +81,14 @@ class CompatibleProvider(RowProvider):
         """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
         return load_dialect(short_name)
 
-    def operations(self) -> Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]:
-        """Return the operation `openai.embeddings`, unless the row has entries and none is about embeddings."""
-        return load_operations(self._row.name) if _may_embed(self._row) else {}
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of batches for OpenAI itself, and the operation `openai.embeddings`, unless the row has
+        entries and none is about embeddings.
+        """
+        from sabir_openai.batches import BATCHES
+
+        vectors = load_operations(self._row.name) if _may_embed(self._row) else {}
+        return {**vectors, **BATCHES} if self.is_openai else vectors
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over clients of the package `openai`, which are created at the first request."""

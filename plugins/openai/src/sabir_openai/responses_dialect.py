@@ -70,6 +70,9 @@ RESPONSES = Dialect(
     decoder=ResponsesDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    # A schema and an effort become part of the system text.
+    prompt_fields=("text", "reasoning", "tools", "instructions", "previous_response_id", "conversation", "prompt"),
+    cache_markers=("cache_control", "prompt_cache_breakpoint"),
     quirks=QUIRKS,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),

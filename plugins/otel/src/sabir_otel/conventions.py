@@ -55,6 +55,10 @@ CALLS = "sabir.calls"
 RETRIES = "sabir.retries"
 WAITED = "sabir.waited"
 WAITING = "sabir.waiting"
+CACHE_PREDICTED, CACHE_CHANGED = "sabir.prompt_cache.predicted_tokens", "sabir.prompt_cache.changed"
+"""Attributes of a conversation's call with the setting `prompt_cache`: the most tokens that the provider could read
+from its cache, and the path of the first change in the request since the one before, if anything changed.
+"""
 
 ATTEMPT_FAILED = "sabir.attempt_failed"
 RETRIED = "sabir.retried"

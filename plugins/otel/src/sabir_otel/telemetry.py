@@ -262,6 +262,9 @@ def _call_attributes(rendering: Rendering, attempts: int, end: CallEnd) -> Attri
     attributes: Attributes = {conventions.ATTEMPTS: attempts, conventions.LOSSES: len(end.losses)}
     if rendering.streaming:
         attributes[conventions.REQUEST_STREAM] = True
+    if (reuses := rendering.reuses) is not None:
+        attributes[conventions.CACHE_PREDICTED] = reuses.tokens
+        attributes |= {conventions.CACHE_CHANGED: reuses.changed} if reuses.changed else {}
     if end.error is not None:
         attributes[conventions.ERROR_TYPE] = conventions.error_type(end.error)
     if end.reply is None:  # if there is no error either, the caller stopped waiting before the reply was complete

@@ -36,8 +36,11 @@ DISTRIBUTION = "genai-prices"
 ORDINARY: Mapping[str, frozenset[str]] = {
     "service_tier": frozenset({"auto", "default", "on_demand", "standard"}),
     "speed": frozenset({"standard"}),
+    "processing": frozenset(),
 }
 """Field in which a provider reports the rate of a call → the values that mean the usual rate."""
+BATCH: Mapping[str, str] = {"processing": "batch"}
+"""The table's name of the rate for replies of batches."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 """The fields of a Usage that have the same names in genai-prices."""
 BILLED_SEPARATELY = frozenset({"advisor_message", "compaction"})
@@ -82,6 +85,8 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
     """Return the cost of a reply, from its usage and origin, or None if the cost is not known.
 
     Web searches that the provider ran count too. Code that it ran does not, because providers bill containers by time.
+    A reply of a batch has the table's rate for batches, usually half of the usual rate.
+
     The cost is not known if the provider did not report both input and output tokens, if the table lacks the model or a
     rate, also of searches, for a local model, and for a call to an endpoint whose seller is not known, such as a proxy.
     `at` is the time of the call, for rates that change; None means now. Raises SettingsInvalid if `at` has no time zone
@@ -93,7 +98,7 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
         return None
     reported = origin.reported_model or origin.model
     model = reported if seller.names == "reported" else origin.model
-    served = _provider_fields(reply.usage, reply.details)
+    served = {**_provider_fields(reply.usage, reply.details), **(BATCH if reply.is_batch else {})}
     return price(reply.usage, seller.table_id, model, served=served, at=at, searches=searches_of(reply))
 
 
@@ -283,6 +288,8 @@ def _price_call(
 def _price_context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
     """Return the fields of `served` that mean an unusual rate; None if the table does not have this rate."""
     fields = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
+    if fields.get("service_tier") == "batch":  # Anthropic's name for the rate
+        fields |= {"service_tier": "standard", **BATCH}
     unusual = {name: value for name, value in fields.items() if value not in ORDINARY[name]}
     variants = [row.when for row in model.price_variants or () if row.constraint is None or row.constraint.active(at)]
     return unusual if all({name: value} in variants for name, value in unusual.items()) else None

@@ -42,6 +42,7 @@ class TestCohere(ProviderConformance):
         "settings.seed": FULL,
         "settings.reasoning_effort": DOWNGRADED,
         "settings.parallel_options": REFUSED,
+        "settings.prompt_cache": REFUSED,
         "settings.response_format": FULL,
         "option_choice.auto": FULL,
         "option_choice.none": FULL,

@@ -145,10 +145,15 @@ def ending_of(reply: sabir.Reply) -> str:
 
 
 def status_line(
-    model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: TimedReply | None
+    model: object,
+    usage: sabir.Usage,
+    cost: Decimal | None,
+    losses: Sequence[sabir.Loss],
+    last: TimedReply | None,
+    cache: sabir_session.PromptCacheReport | None = None,
 ) -> str:
     """Return the line after an answer: model, tokens, cost if known, finish reason if not "stop", speed of the last
-    reply, and number of losses.
+    reply, number of losses, and what a prompt cache gave if it is known.
     """
     facts = [str(model), str(usage)]
     if cost is not None:
@@ -159,6 +164,8 @@ def status_line(
         facts.append(f"{last.rate:.1f} tokens/s")
     if losses:
         facts.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}")
+    if cache is not None and cache.outcome in ("hit", "changed", "missed"):
+        facts.append(str(cache))
     return " · ".join(facts)
 
 

@@ -21,6 +21,7 @@ from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, create_performer, finish_evaluation
 from sabir_session.evaluation.outputs import Requests
 from sabir_session.evaluation.performers import LoopPerformer, StepPerformer
+from sabir_session.evaluation.prompt_caches import CacheWatch, summarize_reports
 from sabir_session.evaluation.prompts import ApprovalPending, BudgetExhausted, ConversationNotFound
 from sabir_session.records import InstructionsMark
 
@@ -61,6 +62,7 @@ class QuestionAnswerer:
         self._sent_instructions: Message | None = None
         """The recorded instructions when this object recorded its last question."""
         self._reservation: Reservation | None = None
+        self._cache_watch = CacheWatch()
 
     async def answer(
         self,
@@ -142,10 +144,12 @@ class QuestionAnswerer:
             arguments, buffer = question.arguments, reservation.buffer
             performer = create_performer(performer_class, session, evaluation, requests, arguments, buffer)
             performer.prepared, reservation.performer = rendering, performer
+            performer.cache_watch = self._cache_watch
+            self._cache_watch.reports = []
             output = await finish_evaluation(evaluation, performer, conversation_id=self.storage.conversation_id)
         self._unanswered = None
         messages, replies = evaluation.last_turn
-        return Answer(replies, messages, output)
+        return Answer(replies, messages, output, summarize_reports(self._cache_watch.reports))
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question with all messages after it, and return these messages."""
@@ -170,6 +174,7 @@ class QuestionAnswerer:
         self.leave_abandoned()
         fork = QuestionAnswerer(self.storage.fork(name))
         fork._unanswered, fork._sent_instructions = self._unanswered, self._sent_instructions
+        fork._cache_watch = self._cache_watch.copy()
         return fork
 
     def close(self) -> None:

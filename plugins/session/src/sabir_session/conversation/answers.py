@@ -29,6 +29,7 @@ from sabir_session.evaluation.evaluations import Evaluation
 from sabir_session.evaluation.events import Event, TextArrived
 from sabir_session.evaluation.outputs import Outputs
 from sabir_session.evaluation.partials import OutputVersions, Partial
+from sabir_session.evaluation.prompt_caches import PromptCacheReport
 from sabir_session.evaluation.prompts import Output, sum_usages
 
 
@@ -39,7 +40,9 @@ class Answer(Generic[Output]):
     `replies` are all replies to the question, with the answer last. `messages` are the messages that the question added
     to the conversation: changed instructions, the question, all replies, results, and requests to correct an answer.
     `output` is the answer as a value of the output type, or the return value of the output function, as the validator
-    returned it. With `output=str` it is the text. None without an output type and function.
+    returned it. With `output=str` it is the text. None without an output type and function. `prompt_cache` compares the
+    tokens that the provider read from its prompt cache with those that the requests share. None if no request was sent
+    for the answer, and for wrapped adapters.
 
     >>> import sabir_session
     >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
@@ -50,6 +53,7 @@ class Answer(Generic[Output]):
     replies: tuple[Reply, ...]
     messages: tuple[Message, ...]
     output: Output
+    prompt_cache: PromptCacheReport | None = None
 
     @property
     def reply(self) -> Reply:

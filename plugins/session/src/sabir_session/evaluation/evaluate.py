@@ -333,8 +333,10 @@ async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> No
     performer.spending.check()
     await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
     reply = await performer.complete(
-        performer.pop_prepared() or performer.requests.messages(evaluation.messages_to_send)
+        performer.prepare_request(performer.requests.messages(evaluation.messages_to_send))
     )
+    if performer.cache_watch is not None:
+        performer.cache_watch.add_reply(reply)
     await performer.record(evaluation.add_reply(reply, performer.options_to_approve or ()))
     performer.spending.add(reply)
     await performer.emit_and_wait(ReplyArrived(reply, question=performer.question))

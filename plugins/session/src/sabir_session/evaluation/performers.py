@@ -35,6 +35,7 @@ from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.evaluations import OpenCall
 from sabir_session.evaluation.events import CallProgress, CallStarted, Event, EventConverter, Reader, Watch
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, Requests
+from sabir_session.evaluation.prompt_caches import CacheWatch
 from sabir_session.evaluation.prompts import BudgetExhausted
 from sabir_session.records import InnerMessage
 from sabir_session.state.session import Session
@@ -71,7 +72,8 @@ class StepPerformer(ABC):
     """The I/O of an evaluation: requests, session, budget, approval and watchers.
 
     `question` is the id of the question's first message, for the events. `prepared` is the rendering of the first
-    request, or None if the request was not rendered before. `cancelled` is set when running options must stop.
+    request, or None if the request was not rendered before. `cache_watch` compares the requests for their use of a
+    prompt cache, or is None. `cancelled` is set when running options must stop.
     """
 
     requests: Requests
@@ -82,6 +84,7 @@ class StepPerformer(ABC):
     reader: Reader | None = None
     question: str = ""
     prepared: Rendering | None = None
+    cache_watch: CacheWatch | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
     recorder: Recorder | None = field(default=None, init=False)
 
@@ -133,6 +136,14 @@ class StepPerformer(ABC):
         """Return the rendering of the first request, and None in later calls."""
         prepared, self.prepared = self.prepared, None
         return prepared
+
+    def prepare_request(self, messages: list[Message]) -> list[Message] | Rendering:
+        """Return what to send for these messages: a rendering that the cache watch noted, or else the messages."""
+        rendering = self.pop_prepared()
+        if self.cache_watch is None or not self.requests.sends_renderings:
+            return rendering or messages
+        rendering = rendering or self.requests.adapter.render(messages, **self.requests.call_arguments)
+        return self.cache_watch.add_request(rendering, messages, self.requests)
 
     def arguments_for(self, request: list[Message] | Rendering) -> CallArguments:
         """Return the arguments of a request; none for a rendering, which contains them."""

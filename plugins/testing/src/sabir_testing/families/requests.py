@@ -28,7 +28,7 @@ from sabir_testing.histories.samples import (
 )
 from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.failures import ConformanceFailure, expect
-from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 
 WORDS = "kit-words"
 QUESTION = message_by("user", "Do you know the kit's book?")
@@ -172,8 +172,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
-        """A setting changes the request, and another value (except of `reasoning_effort`) changes it in another way, or
-        the setting is in the losses.
+        """A setting changes the request, and another value (except of `reasoning_effort` and `prompt_cache`) changes it
+        in another way, or the setting is in the losses. If an API caches all prompts by itself, `prompt_cache` need not
+        be sent, but a lifetime is in the losses.
         """
         request, changed = (_request_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = request.body != changed.body
@@ -181,7 +182,9 @@ class RequestCases(Suite):
             request = changed if changed.losses else request
         else:
             is_new = request.body != _request_with(subject, name, None).body
-            is_carried = is_new and (name == "reasoning_effort" or is_carried)
+            is_carried = is_new and (name in ("reasoning_effort", "prompt_cache") or is_carried)
+        if name == "prompt_cache" and not is_carried:
+            is_carried = bool(request.losses) and not _request_with(subject, name, True).losses
         grade_by_losses(subject, f"settings.{name}", request, is_carried=is_carried, path=f"settings.{name}")
 
     @pytest.mark.parametrize("name", ZEROS)
@@ -250,13 +253,17 @@ class RequestCases(Suite):
         what = "the block of another vendor's tool is in the body; send only the pieces of Entry.pieces"
         request.expect(not request.contains("kit-block-of-another-vendor"), what)
 
-    @pytest.mark.parametrize("name", WIRE_SETTINGS)
+    @pytest.mark.parametrize("name", [name for name in WIRE_SETTINGS if name != "prompt_cache"])
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
-        settings = Settings(**{name: SETTINGS[name][0]})
-        unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
-        what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
-        expect(not unread, what, losses=unread)
+        _check_read(subject, name)
+
+    @since_api(2)
+    def test_a_newer_setting_is_looked_at(self, subject: AdapterUnderTest) -> None:
+        """`encode_request` reads the setting `prompt_cache`, even if only to report a loss. Adapters for an earlier
+        version of the plugin contract do not know this setting.
+        """
+        _check_read(subject, "prompt_cache")
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
         """An unknown vendor setting in the provider's section raises SettingsInvalid, which names the setting."""
@@ -293,9 +300,22 @@ class RequestCases(Suite):
             raise ConformanceFailure(what)
 
 
+def _check_read(subject: AdapterUnderTest, name: str) -> None:
+    """Raise ConformanceFailure if `encode_request` does not read the setting `name` from its scope."""
+    settings = Settings(**{name: SETTINGS[name][0]})
+    unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
+    what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
+    expect(not unread, what, losses=unread)
+
+
 def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedHistory:
-    """Return a rendering with a setting. Options are offered for `parallel_options` only."""
-    return subject.request_for([QUESTION], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
+    """Return a rendering with a setting. Options are offered for `parallel_options` and `prompt_cache` only, and the
+    history for `prompt_cache` begins with closed turns.
+    """
+    is_cache = name == "prompt_cache"
+    history = [QUESTION, message_by(subject.adapter.speaks_as, "On page 12."), QUESTION] if is_cache else [QUESTION]
+    options = OPTIONS if is_cache or name == "parallel_options" else ()
+    return subject.request_for(history, options, Settings(**{name: value}))
 
 
 def is_lost_message(history: Sequence[Message], request: RenderedHistory) -> bool:

@@ -141,8 +141,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
             lost.add(
                 "downgraded", "thinking is on or off; a budget is a vendor setting", path="settings.reasoning_effort"
             )
-    if scope.setting("parallel_options") is not None:
-        lost.add("dropped", "the wire has no word for it; the model decides", path="settings.parallel_options")
+    for absent in ("parallel_options", "prompt_cache"):
+        if scope.setting(absent) is not None:
+            lost.add("dropped", "the wire has no word for it; the model decides", path=f"settings.{absent}")
     body |= {"response_format": _format(scope), **_tools(scope), **vendor}
     return {name: value for name, value in body.items() if value is not None}
 

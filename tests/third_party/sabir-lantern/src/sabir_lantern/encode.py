@@ -27,7 +27,7 @@ ROLES = {"user": "human", "results": "human", "assistant": "machine"}
 KINDS = {"text": "text", "reasoning": "thought"}
 SETTINGS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "stop": "stop_words"}
 """Neutral setting → request field in which its value is sent unchanged."""
-ABSENT = ("top_p", "seed", "parallel_options", "response_format")
+ABSENT = ("top_p", "seed", "parallel_options", "response_format", "prompt_cache")
 EFFORTS: Mapping[ReasoningEffort, str] = {"low": "quick", "high": "deep"}
 
 

@@ -21,6 +21,7 @@ CARRIED = (
     "options", "parallel_calls", "reasoning",
     "settings.max_output_tokens", "settings.temperature", "settings.top_p", "settings.stop", "settings.seed",
     "settings.reasoning_effort", "settings.parallel_options", "settings.response_format",
+    "settings.prompt_cache",
     "option_choice.auto", "option_choice.none", "option_choice.required", "option_choice.named",
     "streaming", "count_tokens", "stored_requests",
 )  # fmt: skip

@@ -28,7 +28,7 @@ BY = {"user": "user", "assistant": "model", "results": "option"}
 TYPES = {"text": "text", "reasoning": "thought", "refusal": "refusal"}
 SETTINGS = {
     "max_output_tokens": "limit", "temperature": "temperature", "top_p": "top_p", "stop": "stops", "seed": "seed",
-    "reasoning_effort": "effort", "parallel_options": "parallel",
+    "reasoning_effort": "effort", "parallel_options": "parallel", "prompt_cache": "cache",
 }  # fmt: skip
 """Neutral setting → request field in which its value is sent unchanged."""
 

@@ -111,7 +111,7 @@ class Embedder(AsyncClosing, SyncClosing):
     def _render(
         self, texts: Sequence[str], kind: EmbeddingKind | None, dimensions: int | None, strict: Strict | None
     ) -> tuple[Rendering, ...]:
-        _check_arguments(kind, dimensions)
+        _check_kind_and_dimensions(kind, dimensions)
         return tuple(
             self._client.render(EmbeddingCall(texts[part], kind, dimensions, part.start), strict=strict)
             for part in split_texts(texts, self._client.operation.limits)
@@ -178,7 +178,7 @@ def _check_texts(texts: str | Iterable[str]) -> Sequence[str]:
     return checked
 
 
-def _check_arguments(kind: EmbeddingKind | None, dimensions: int | None) -> None:
+def _check_kind_and_dimensions(kind: EmbeddingKind | None, dimensions: int | None) -> None:
     if kind is not None and kind not in get_args(EmbeddingKind):
         raise SettingsInvalid(f"kind is {kind!r}; expected {' or '.join(map(repr, get_args(EmbeddingKind)))}, or None")
     if dimensions is not None and (type(dimensions) is not int or dimensions < 1):

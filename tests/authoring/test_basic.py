@@ -14,7 +14,7 @@ SOURCES = {
     "sabir-echo": ROOT / "plugins" / "echo" / "src",
     "the project of `sabir new`": ROOT / "plugins" / "cli" / "src" / "sabir_cli" / "template" / "src",
 }
-ADVANCED = frozenset({"embeddings.py"})
+ADVANCED = frozenset({"batches.py", "embeddings.py"})
 """Files of operations, which an ordinary provider need not have."""
 TUTORIAL = page("tutorials/your-first-provider.md")
 

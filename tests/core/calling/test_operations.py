@@ -130,5 +130,5 @@ def test_an_unknown_operation_is_refused_with_its_likely_name(client: Clients) -
     client("sum")
     with pytest.raises(SettingsInvalid, match="has no operation 'sums'; did you mean 'sum'"):
         operation_client("tiny:adder", "sums")
-    with pytest.raises(SettingsInvalid, match="provider 'echo' has no operation 'sum'; its operations are none"):
-        operation_client("echo:m", "sum")
+    with pytest.raises(SettingsInvalid, match="provider 'local' has no operation 'sum'; its operations are none"):
+        operation_client("local:m", "sum")

@@ -10,7 +10,7 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from zlib import compress, decompress
 
 from sabir.authoring import (
@@ -30,6 +30,8 @@ from sabir.authoring import (
     encode_json,
 )
 
+Operations: TypeAlias = Mapping[str, Operation[Any, Any]]
+"""Operations by name."""
 PATH = "/batches"
 RESULTS = "/results"
 
@@ -85,7 +87,7 @@ def _line(key: str, response: InProcessResponse) -> dict[str, Any]:
 
 
 _echo_operation = partial(Operation, decode_error=ErrorTable().decode)
-BATCHES: Mapping[str, Operation[Any, Any]] = {
+BATCHES: Operations = {
     "batches.create": _echo_operation(name="echo.batches.create", encode=encode_create, decode=decode_status),
     "batches.status": _echo_operation(name="echo.batches.status", encode=encode_status, decode=decode_status),
     "batches.cancel": _echo_operation(name="echo.batches.cancel", encode=encode_status, decode=decode_status),

@@ -7,8 +7,6 @@ text `fail <status>` returns that HTTP status, from 400 to 599. Any other text i
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from sabir import ModelInfo
 from sabir.authoring import (
@@ -18,7 +16,6 @@ from sabir.authoring import (
     InProcessConnection,
     InProcessResponse,
     JSONValue,
-    Operation,
     Provider,
     WireRequest,
 )
@@ -43,7 +40,7 @@ class Echo:
         """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
-    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+    def operations(self) -> batches.Operations:
         """Return the operations of batches and of embeddings."""
         return {**batches.BATCHES, "embeddings": embeddings.EMBEDDINGS}
 

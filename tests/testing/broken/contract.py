@@ -89,6 +89,15 @@ class Wavering(Delegate):
         return with_calls(self.base, ids=IdentifierRule(longest=40 + Wavering.asked % 2))["tables"]
 
 
+class Rowless(Delegate):
+    """A provider that does not read the models file of its package."""
+
+    __module__ = "sabir_acme.provider"
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        return ()
+
+
 BROKEN = {
     "test_the_dialect_is_named_after_its_provider": Breakage(dialect=lambda base: replace(base, name="acme.talk")),
     "test_paths_begin_with_a_slash": replace(changed(path=lambda own, target: "chat"), provider=mends_paths),
@@ -101,6 +110,7 @@ BROKEN = {
     ),
     "test_the_messages_field_is_left_to_core": changed(encode_request=lambda own, scope: {**own(scope), "turns": []}),
     "test_each_model_row_stands_once": provided(models=lambda own: (*own(), *own())),
+    "test_the_models_file_is_read": Breakage(provider=Rowless),
     "test_model_rows_misspell_nothing": provided(
         models=lambda own: (ModelInfo(prefix="old-", rejects=("temprature",)), *own())
     ),

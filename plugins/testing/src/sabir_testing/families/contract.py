@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import entry_points
+from importlib.resources import files
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -17,7 +19,7 @@ from sabir.authoring import WIRE_SETTINGS, Access
 from sabir.vocabulary.settings import FEATURES
 
 from sabir_testing.kit.failures import ConformanceFailure, expect
-from sabir_testing.kit.suite import AdapterUnderTest, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.network import NetworkForbidden, network_forbidden
 
 KEY = "kit-key-that-nobody-sees"
@@ -115,6 +117,15 @@ class ContractCases(Suite):
         twice = [one for one, other in pairwise(prefixes) if one == other]
         what = f"Provider.models() returns several rows with the prefix {', '.join(map(repr, twice))}"
         expect(not twice, f"{what}; merge them into one row")
+
+    @since_api(2)
+    def test_the_models_file_is_read(self, subject: AdapterUnderTest) -> None:
+        """If the provider's package has a file `models.toml` with rows, `Provider.models` returns rows."""
+        package = sys.modules[type(subject.provider).__module__].__package__ or ""
+        file = files(package).joinpath("models.toml") if package else None
+        rows = tomllib.loads(file.read_text("utf-8")).get("models", []) if file is not None and file.is_file() else []
+        what = f"the package {package} has a models.toml with {len(rows)} rows, but Provider.models() returns none"
+        expect(not rows or subject.provider.models(), f"{what}; set SDKProvider.package to {package!r}")
 
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
         """No name in `ModelInfo.rejects` looks like a misspelt setting or feature, because such a name would have no

@@ -1,18 +1,22 @@
-"""Further cases of complete answers: the model that answered, and fields that nobody knows.
+"""Further cases of answers: the model that answered, fields that nobody knows, and fields that are missing.
 
 recorded response with one changed or added field ──decode──▶ the reply has the text of that field
+recorded response without one of its fields ────────decode──▶ None, not "" or {}; no copy of a text in the details
 """
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
+from sabir import Reply
+
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 from sabir_testing.kit.asking import WHOLE, QuestionResult
+from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, changeable_answers
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import as_json
+from sabir_testing.reading import as_json, strings
 
 STRANGE = "kit-strange-text"
 """The name of a model that nobody has, and the value of the unknown field."""
@@ -51,6 +55,49 @@ class FurtherReplyCases(AnswerCases):
             what = f"the unknown field {UNKNOWN_FIELD!r} of {answer} is not in the reply; add it to the details"
             is_kept = STRANGE in reply.model_dump_json()
             expect(is_kept, f"{what} of the reply", details={"the response": changed})
+
+    def test_what_an_answer_lacks_is_none(self, service: Service) -> None:
+        """If a field of an answer is missing, what is read from it is None, or the answer is refused: no state of a
+        part or call is {}, no finish reason, id or name of a model is "", and no details are {}. An empty state would
+        be reported as a loss whenever another model continues the conversation.
+        """
+        for answer in changeable_answers(service):
+            tried = set[tuple[int | str, ...]]()
+            for place, _ in answer.leaves():
+                kind = (place.document, *place.path) if len(answer.documents) < 2 else place.path
+                if place.path and place.name == place.path[-1] and kind not in tried:
+                    tried.add(kind)
+                    if (reply := answer.decode({place: DELETED}).reply) is not None:
+                        where = f"{answer.label} without the field {place.name!r}"
+                        _check_nothing_is_empty(answer, reply, where, {place: DELETED})
+
+    def test_details_repeat_nothing(self, service: Service) -> None:
+        """The details of a reply contain fields that have no place elsewhere in the reply: not its id, its finish
+        reason, or its texts.
+        """
+        for answer in changeable_answers(service):
+            reply = answer.reply
+            own = {"id": reply.origin.response_id, "finish reason": reply.raw_finish_reason, "text": reply.text}
+            details = set(strings(reply.details))
+            for name, text in own.items():
+                what = f"the details of {answer.label} repeat the reply's {name} {text!r}"
+                expect(not text or text not in details, f"{what}; leave the field out of the details")
+
+
+def _check_nothing_is_empty(answer: ChangeableAnswer, reply: Reply, where: str, changes: Any) -> None:
+    stated = [part for message in reply.messages for part in (message.call, *message.parts) if part is not None]
+    facts = {
+        **{f"the state of the {part.kind}": getattr(part, "state", None) for part in stated},
+        "raw_finish_reason": reply.raw_finish_reason,
+        "origin.response_id": reply.origin.response_id,
+        "origin.reported_model": reply.origin.reported_model,
+        "details": reply.details,
+        "usage.details": reply.usage.details,
+    }
+    for name, fact in facts.items():
+        is_empty = fact is not None and not fact
+        what = f"{name} of {where} is {fact!r}; expected None, or an error"
+        expect(not is_empty, what, details=answer.details(changes))
 
 
 def _complete_answers(service: Service) -> Iterator[tuple[QuestionResult, dict[str, Any]]]:

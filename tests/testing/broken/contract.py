@@ -89,6 +89,12 @@ class Wavering(Delegate):
         return with_calls(self.base, ids=IdentifierRule(longest=40 + Wavering.asked % 2))["tables"]
 
 
+def titled(base: Any) -> Any:
+    """The header with the id of a request has a second name, in upper case."""
+    base.request_ids = (*base.request_ids, "X-Request-Id")
+    return base
+
+
 class Rowless(Delegate):
     """A provider that does not read the models file of its package."""
 
@@ -110,6 +116,7 @@ BROKEN = {
     ),
     "test_the_messages_field_is_left_to_core": changed(encode_request=lambda own, scope: {**own(scope), "turns": []}),
     "test_each_model_row_stands_once": provided(models=lambda own: (*own(), *own())),
+    "test_names_of_headers_and_url_variables_are_valid": Breakage(provider=titled),
     "test_the_models_file_is_read": Breakage(provider=Rowless),
     "test_model_rows_misspell_nothing": provided(
         models=lambda own: (ModelInfo(prefix="old-", rejects=("temprature",)), *own())

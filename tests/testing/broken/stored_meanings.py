@@ -59,7 +59,7 @@ def dressed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
         if result is None or not isinstance(result.result, str):
             return message
         parts = (TextPart(text=result.result),)
-        return message.model_copy(update={"payload": result.model_copy(update={"result_json": None, "parts": parts})})
+        return message.model_copy(update={"payload": result.model_copy(update={"result": None, "parts": parts})})
 
     return decoded.model_copy(update={"messages": tuple(map(read, decoded.messages))})
 

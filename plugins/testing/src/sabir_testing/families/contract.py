@@ -84,6 +84,19 @@ class ContractCases(Suite):
         what = f"Provider.credentials names the key variables {wrong}, which are not names of environment variables"
         expect(not wrong, f"{what}; use capitals, digits and _, as in ACME_API_KEY")
 
+    @since_api(2)
+    def test_names_of_headers_and_url_variables_are_valid(self, subject: AdapterUnderTest) -> None:
+        """The names in `Provider.request_ids` are names of headers in lower case, and those in `url_variables`, which
+        providers of the class SDKProvider have, are names of variables.
+        """
+        provider = subject.provider
+        wrong = [name for name in provider.request_ids if not re.fullmatch(r"[a-z0-9-]+", name)]
+        what = f"Provider.request_ids has {wrong}, which are not names of headers"
+        expect(not wrong, f"{what}; use lower-case letters, digits and -, as in x-request-id")
+        wrong = [name for name in getattr(provider, "url_variables", ()) if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
+        what = f"Provider.url_variables has {wrong}, which are not names of environment variables"
+        expect(not wrong, f"{what}; use capitals, digits and _, as in ACME_BASE_URL")
+
     def test_tables_are_the_same_whenever_asked(self, subject: AdapterUnderTest) -> None:
         """`Dialect.tables` is the same for two instances of the dialect and at every access, because renderings depend
         on it.

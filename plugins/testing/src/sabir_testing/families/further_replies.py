@@ -5,23 +5,27 @@ recorded response without one of its fields ────────decode──
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from sabir import Reply
 
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
-from sabir_testing.kit.asking import WHOLE, QuestionResult
-from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, changeable_answers
+from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult
+from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Place, changeable_answers
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import as_json, strings
+from sabir_testing.reading import JSONPath, as_json, objects, paths_in, strings
 
 STRANGE = "kit-strange-text"
 """The name of a model that nobody has, and the value of the unknown field."""
 MODEL_FIELDS = ("model", "modelVersion", "model_version")
 """Names of the field with which answers of known APIs report their model."""
+
+REQUEST_ID = re.compile(r"(^|-)request(-?id)?$")
+"""Names of headers that contain the id of a request."""
 
 
 @since_api(2)
@@ -62,26 +66,60 @@ class FurtherReplyCases(AnswerCases):
         be reported as a loss whenever another model continues the conversation.
         """
         for answer in changeable_answers(service):
-            tried = set[tuple[int | str, ...]]()
-            for place, _ in answer.leaves():
-                kind = (place.document, *place.path) if len(answer.documents) < 2 else place.path
-                if place.path and place.name == place.path[-1] and kind not in tried:
-                    tried.add(kind)
-                    if (reply := answer.decode({place: DELETED}).reply) is not None:
-                        where = f"{answer.label} without the field {place.name!r}"
-                        _check_nothing_is_empty(answer, reply, where, {place: DELETED})
+            for place in _fields(answer):
+                if (reply := answer.decode({place: DELETED}).reply) is not None:
+                    where = f"{answer.label} without the field {place.name!r}"
+                    _check_nothing_is_empty(answer, reply, where, {place: DELETED})
 
     def test_details_repeat_nothing(self, service: Service) -> None:
-        """The details of a reply contain fields that have no place elsewhere in the reply: not its id, its finish
-        reason, or its texts.
+        """The details of a reply contain fields that have no place elsewhere in the reply: not its id, its model, its
+        finish reason, its usage or its texts.
         """
         for answer in changeable_answers(service):
             reply = answer.reply
+            model = reply.origin.reported_model or reply.origin.model
             own = {"id": reply.origin.response_id, "finish reason": reply.raw_finish_reason, "text": reply.text}
+            own["model"] = model
             details = set(strings(reply.details))
             for name, text in own.items():
                 what = f"the details of {answer.label} repeat the reply's {name} {text!r}"
                 expect(not text or text not in details, f"{what}; leave the field out of the details")
+            is_repeated = reply.usage.details and reply.usage.details in objects(reply.details)
+            expect(not is_repeated, f"the details of {answer.label} repeat the reply's usage; leave it out")
+
+    def test_a_stream_has_no_further_details(self, service: Service) -> None:
+        """With `answers_repeat`, the details of a streamed reply have no name that the details of the complete reply to
+        the same question lack, such as the field with the type of an event.
+        """
+        if not service.suite.answers_repeat or service.refused_need("text", STREAMED):
+            return
+        complete = {answer.name: answer.reply.details or {} for answer in service.answers(WHOLE)}
+        for answer in service.answers(STREAMED):
+            further = sorted((answer.reply.details or {}).keys() - complete.get(answer.name, {}).keys())
+            is_checked = answer.name in complete
+            what = f"the details of {answer} have the fields {', '.join(further)}, which those of the complete reply"
+            expect(not (is_checked and further), f"{what} lack; leave them out", details=answer.details)
+
+    def test_the_header_with_the_id_of_a_request_is_named(self, service: Service) -> None:
+        """If recorded responses have a header such as `x-request-id`, `request-id` or `x-acme-request`,
+        `Provider.request_ids` names it, so that errors and replies have the id that the vendor's support asks for.
+        """
+        names = service.subject.provider.request_ids
+        for answer in service.answers(WHOLE):
+            candidates = [name for name in answer.exchanges[-1].headers if REQUEST_ID.search(name)]
+            is_named = not candidates or set(candidates) & set(names)
+            what = f"{answer} has the header {' and '.join(candidates)}, but Provider.request_ids is {tuple(names)}"
+            expect(is_named, f"{what}; add the header's name")
+
+
+def _fields(answer: ChangeableAnswer) -> Iterator[Place]:
+    """Yield the places of the fields of an answer's objects; of equal paths in several events, the first place."""
+    tried = set[JSONPath]()
+    for number, document in enumerate(answer.documents):
+        for path in paths_in(document):
+            if path and isinstance(path[-1], str) and path not in tried:
+                tried.add(path)
+                yield Place(number, path)
 
 
 def _check_nothing_is_empty(answer: ChangeableAnswer, reply: Reply, where: str, changes: Any) -> None:

@@ -11,6 +11,7 @@ from sabir.contract.dialect import Dialect
 from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.turns import IdentifierRule
 from sabir.errors import CredentialsMissing
+from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.models import ModelInfo
 
 from tests.testing.broken.connections import Line
@@ -79,14 +80,15 @@ def with_calls(base: Dialect, **calls: Any) -> Mapping[str, Any]:
 
 
 class Wavering(Delegate):
-    """Its tables are others each time."""
+    """Its tables are others each time, without an effect on any request: films are not accepted, or have no rule."""
 
     asked = 0
 
     @property
     def tables(self) -> Any:
         Wavering.asked += 1
-        return with_calls(self.base, ids=IdentifierRule(longest=40 + Wavering.asked % 2))["tables"]
+        films = {("user", "video"): MediaRule()} if Wavering.asked % 2 else {}
+        return replace(self.base.tables, media={**self.base.tables.media, **films})
 
 
 def titled(base: Any) -> Any:

@@ -11,7 +11,6 @@ from sabir.contract.dialect import Dialect
 from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.turns import IdentifierRule
 from sabir.errors import CredentialsMissing
-from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.models import ModelInfo
 
 from tests.testing.broken.connections import Line
@@ -80,15 +79,15 @@ def with_calls(base: Dialect, **calls: Any) -> Mapping[str, Any]:
 
 
 class Wavering(Delegate):
-    """Its tables are others each time, without an effect on any request: films are not accepted, or have no rule."""
+    """Its tables are others each time, without an effect on requests: they have a variant for a quirk of no endpoint."""
 
     asked = 0
 
     @property
     def tables(self) -> Any:
         Wavering.asked += 1
-        films = {("user", "video"): MediaRule()} if Wavering.asked % 2 else {}
-        return replace(self.base.tables, media={**self.base.tables.media, **films})
+        variants = {"unused": self.base.tables} if Wavering.asked % 2 else {}
+        return replace(self.base.tables, variants={**self.base.tables.variants, **variants})
 
 
 def titled(base: Any) -> Any:

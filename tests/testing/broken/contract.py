@@ -79,7 +79,7 @@ def with_calls(base: Dialect, **calls: Any) -> Mapping[str, Any]:
 
 
 class Wavering(Delegate):
-    """Its tables are others each time, without an effect on requests: they have a variant for a quirk of no endpoint."""
+    """Its tables are others each time, without an effect on requests: a variant for no endpoint comes and goes."""
 
     asked = 0
 

@@ -14,6 +14,7 @@ from sabir.errors import CallError, ConnectionFailed, InvalidRequest, Overloaded
 from sabir.vocabulary.settings import Target
 
 TABLE = ErrorTable()
+HEADED = ErrorTable(rules=(ErrorRule.by_codes({"busy": Overloaded}),), code_header="x-acme-error")
 
 
 @pytest.mark.parametrize(
@@ -123,3 +124,20 @@ def test_errors_of_an_sdk_are_told_by_their_names() -> None:
 
     assert (type(found), str(found)) == (RateLimited, "acme waits (InvalidOperation: soon)")
     assert table.translate(decimal.DivisionByZero("x"), "acme") is None
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind", "code"),
+    [
+        ({"x-acme-error": "busy"}, Overloaded, "busy"),
+        ({"x-acme-error": ""}, InvalidRequest, "bad"),
+        ({}, InvalidRequest, "bad"),
+    ],
+)
+def test_a_code_in_a_header_decides_the_class_and_is_kept(
+    headers: dict[str, str], kind: type[CallError], code: str
+) -> None:
+    """The header comes before the code in the body."""
+    error = HEADED.decode(400, headers, b'{"code": "bad", "message": "no"}', "acme")
+
+    assert (type(error), error.code) == (kind, code)

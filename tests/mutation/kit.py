@@ -4,7 +4,8 @@
     a copy of the package's source with one mutant, on PYTHONPATH ──▶ does the suite fail?
 
 The packages are the project that `sabir new-plugin` writes, sabir-echo, and those in tests/third_party. All but echo
-run in an environment of their own, with built wheels. Whoever adds cases to the kit looks at the seen half only, so
+run in an environment of their own, with built wheels. Only the suite runs, not the package's other tests: they run for
+a survivor, to print whether its author would notice it. Whoever adds cases to the kit looks at the seen half only, so
 that `--unseen` measures the kit and not the memory of its authors. Prints one line for each mutant, then the survivors.
 """
 
@@ -24,7 +25,9 @@ from pathlib import Path
 from coverage import CoverageData
 
 from tests import acme_path  # noqa: F401  # first: the modules below import sabir_acme
+from tests.mutation.noticing import notice_of, variables_for
 from tests.mutation.operators import Mutant, mutants_of
+from tests.testing.seeds import RANDOM
 from tests.third_party.stranger import CORE, ECHO, GUARD, KIT, Stranger, run
 from tests.third_party.test_new_plugin import written
 from tests.third_party.test_tape import DIALECT, FRAMES, SERVICE, STREAM, SUITE, change
@@ -36,6 +39,7 @@ SECONDS = 120
 LONGEST = 1200
 """The same in seconds of the clock, which a busy machine needs for it."""
 QUIET = ("-q", "-x", "-p", "no:cacheprovider", "--tb=no")
+RANDOM_CASES = " or ".join(sorted(RANDOM))
 LIMITED = f"""
 import resource, sys, pytest
 resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
@@ -45,20 +49,23 @@ sys.exit(pytest.main(sys.argv[1:]))
 
 @dataclass(frozen=True)
 class Package:
-    """A package and the way to run its suite: the interpreter, the working folder, and pytest's arguments."""
+    """A package and the way to run its suite: the interpreter, the working folder, and pytest's arguments.
+
+    `others` are pytest's arguments for the package's other tests; empty if there are none.
+    """
 
     source: Path
     python: Path
     folder: Path
-    tests: Sequence[str] = ()
+    tests: Sequence[str]
+    others: Sequence[str] = ()
 
     def run(self, source: Path, *command: str) -> "subprocess.CompletedProcess[str]":
         """Run Python with the package from another source folder. Raises TimeoutExpired after LONGEST seconds."""
-        path = os.pathsep.join([str(source), str(GUARD.parent)])
-        variables = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1", "CI": "true"}
         return subprocess.run(
-            [str(self.python), *command, *self.tests],
-            cwd=self.folder, env=variables, capture_output=True, text=True, timeout=LONGEST, check=False,
+            [str(self.python), *command],
+            cwd=self.folder, env={**variables_for(source, GUARD.parent), "CI": "true"},
+            capture_output=True, text=True, timeout=LONGEST, check=False,
         )  # fmt: skip
 
     def lines(self, folder: Path) -> Mapping[Path, set[int]]:
@@ -75,6 +82,7 @@ class Package:
             "-m",
             "pytest",
             *QUIET,
+            *self.tests,
         )
         if (done := self.run(scratch, *command)).returncode:
             raise RuntimeError(f"the suite fails without a mutant:\n{done.stdout[-3000:]}\n{done.stderr[-2000:]}")
@@ -90,23 +98,18 @@ class Package:
         mutants = [mutant for path in sorted(measured) for mutant in mutants_of(path) if mutant.line in measured[path]]
         return [mutant for mutant in mutants if is_in_unseen_half(mutant.describe(self.source)) is is_unseen]
 
-    def notice(self, mutant: Mutant) -> str:
-        """Return the first line that says how the suite noticed a mutant; "" if it passes."""
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "src"
-            shutil.copytree(self.source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-            (copy / mutant.path.relative_to(self.source)).write_text(mutant.text(), "utf-8")
-            try:
-                done = self.run(copy, "-c", LIMITED, *QUIET)
-            except subprocess.TimeoutExpired:
-                return f"no end within {LONGEST} s"
-        if done.returncode == 0:
-            return ""
-        lines = (done.stdout + done.stderr).splitlines()
-        failed = (line for line in lines if line.startswith(("FAILED", "ERROR")))
-        return next(
-            failed, lines[-1] if lines and done.returncode > 0 else f"no end within {SECONDS} s of processor time"
-        )
+    def notice(self, mutant: Mutant) -> tuple[str, str]:
+        """Return the first line that says how the suite noticed a mutant, or "" if it passes; then the same of the
+        package's other tests, which only run if the suite passes.
+        """
+
+        def noticed_by(tests: Sequence[str]) -> str:
+            return notice_of(mutant, self.source, lambda copy: self.run(copy, "-c", LIMITED, *QUIET, *tests))
+
+        *files, chosen = self.tests  # the random cases take most of the time, and most mutants are noticed by others
+        by_suite = noticed_by([*files, f"{chosen} and not ({RANDOM_CASES})"])
+        by_suite = by_suite or noticed_by([*files, f"{chosen} and ({RANDOM_CASES})"])
+        return by_suite, noticed_by(self.others) if self.others and not by_suite else ""
 
 
 def is_in_unseen_half(description: str) -> bool:
@@ -138,7 +141,7 @@ def tape(folder: Path) -> Package:
     for path in suite.parent.glob("cassettes/*.yaml"):
         path.unlink()
     package = stranger(folder, project)
-    package.run(package.source, "-m", "pytest", "-q", "--sabir-record", "-k", "recorded or streamed")
+    package.run(package.source, "-m", "pytest", "-q", "--sabir-record", "-k", "recorded or streamed", *package.tests)
     return package
 
 
@@ -147,7 +150,11 @@ def stranger(folder: Path, project: Path) -> Package:
     environment = Stranger(folder)
     environment.install(CORE, KIT, ECHO, project)
     run([str(shutil.which("uv")), "pip", "install", "--quiet", "--python", environment.python, "coverage"], folder)
-    return Package(project / "src", environment.python, environment.copy(project))
+    copy = environment.copy(project)
+    suite = f"tests/test_{project.name.removeprefix('sabir-')}.py"
+    others = [path.relative_to(copy).as_posix() for path in sorted(copy.glob("tests/test_*.py"))]
+    others.remove(suite)
+    return Package(project / "src", environment.python, copy, (suite, "-k", "test"), others)
 
 
 PACKAGES: Mapping[str, Callable[[Path], Package]] = {
@@ -162,19 +169,20 @@ PACKAGES: Mapping[str, Callable[[Path], Package]] = {
 """Name → the function that prepares the package in a folder."""
 
 
-def survivors_of(name: str, count: int, seed: int, *, is_unseen: bool) -> Iterator[str]:
+def survivors_of(name: str, count: int, seed: int, *, is_unseen: bool, workers: int) -> Iterator[str]:
     """Run the suite of a package on `count` mutants, print a line for each, and yield the survivors."""
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=2) as pool:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=workers) as pool:
         package = PACKAGES[name](Path(folder))
         mutants = package.mutants(Path(folder), is_unseen=is_unseen)
         random.Random(seed).shuffle(mutants)
         chosen = mutants[:count]
         print(f"{name}: {len(chosen)} of {len(mutants)} mutants", flush=True)
-        for mutant, notice in zip(chosen, pool.map(package.notice, chosen), strict=True):
+        for mutant, (by_suite, by_others) in zip(chosen, pool.map(package.notice, chosen), strict=True):
             line = mutant.describe(package.source)
-            print(f"{'noticed ' if notice else 'SURVIVED'} {line}  {notice[:100]}", flush=True)
-            if not notice:
-                yield f"{name}: {line}"
+            further = f"the package's other tests: {by_others}" if by_others else ""
+            print(f"{'noticed ' if by_suite else 'SURVIVED'} {line}  {by_suite[:100] or further}", flush=True)
+            if not by_suite:
+                yield f"{name}: {line}  {further}".rstrip()
 
 
 def main() -> int:
@@ -184,13 +192,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=36, help="chooses the mutants")
     parser.add_argument("--unseen", action="store_true", help="take mutants of the half that nobody looks at")
     parser.add_argument("--package", choices=PACKAGES, action="append", help="run only this package; may be repeated")
+    parser.add_argument("--workers", type=int, default=1, help="the number of suites that run at the same time")
     arguments = parser.parse_args()
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # uv, and `sabir`
     names = arguments.package or list(PACKAGES)
     survivors = []
     for number, name in enumerate(names):
         share = (arguments.count * (number + 1)) // len(names) - (arguments.count * number) // len(names)
-        survivors += survivors_of(name, share, arguments.seed, is_unseen=arguments.unseen)
+        survivors += survivors_of(name, share, arguments.seed, is_unseen=arguments.unseen, workers=arguments.workers)
     print(f"{len(survivors)} of {arguments.count} mutants survived (seed {arguments.seed}):", *survivors, sep="\n  ")
     return 1 if survivors else 0
 

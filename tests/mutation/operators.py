@@ -3,7 +3,8 @@
     drop        a statement becomes `pass`; an entry of a table, or an argument with a default, is left out
     swap        `==` ↔ `!=`, `<` ↔ `<=`, `and` ↔ `or`, `in` ↔ `not in`; the arms of a conditional; two arguments
     zero        a number becomes 0 (and 0 becomes 1), a text "", True ↔ False
-    reorder     the items of a list or tuple, or two neighbouring statements, change places
+    reorder     the items of a list or tuple (unless it is the right side of `in`), or two neighbouring statements,
+                change places
     merge       an entry of a table gets its neighbour's value
     default     `a or b` becomes `a`; a condition is always true, or always false
     truncate    a returned or iterated sequence loses its end; a slice its bounds
@@ -73,6 +74,14 @@ class _Places:
         for line in self._source.splitlines(keepends=True):
             self._line_starts.append(self._line_starts[-1] + len(line))
         self._tree = ast.parse(self._source)
+
+        comparisons = [node for node in ast.walk(self._tree) if isinstance(node, ast.Compare)]
+        tested = [(each.ops[-1], each.comparators[-1]) for each in comparisons]
+        self._tested = {id(node) for operator, node in tested if isinstance(operator, ast.In | ast.NotIn)}
+
+    def is_tested_for_members(self, node: ast.AST) -> bool:
+        """Return whether a sequence is the right side of `in`, so that its order has no effect."""
+        return id(node) in self._tested
 
     def all(self) -> Iterator[Mutant]:
         for node in _walk_code(self._tree):
@@ -189,8 +198,9 @@ def _zero(places: _Places, node: ast.AST) -> Iterator[Mutant]:
 
 
 def _reorder_items(places: _Places, node: ast.AST) -> Iterator[Mutant]:
+    """Exchange two neighbours, unless only their membership is tested."""
     assert isinstance(node, ast.List | ast.Tuple)
-    if isinstance(node.ctx, ast.Load):
+    if isinstance(node.ctx, ast.Load) and not places.is_tested_for_members(node):
         for first, second in pairwise(node.elts):
             yield places.exchanged("reorder", first, second)
 

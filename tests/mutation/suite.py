@@ -3,24 +3,21 @@
     coverage, by test ──▶ (file, line) ──▶ the test files that run the line ──▶ do they fail on the mutant?
     all mutants of the packages ──seed──▶ as many of each group
 
-A mutant lives in a copy of its package's source folder, which PYTHONPATH puts before the installed one. So the working
-tree is never changed, and several mutants run at the same time. Prints one line for each mutant, then the number that
-no test noticed.
+Prints one line for each mutant, then the number that no test noticed.
 """
 
 import argparse
 import os
 import random
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from coverage import CoverageData
 
+from tests.mutation.noticing import notice_of, variables_for
 from tests.mutation.operators import Mutant, mutants_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,24 +80,15 @@ def choose(count: int, seed: int, test_files: TestFiles) -> list[tuple[Mutant, l
 
 
 def is_noticed(mutant: Mutant, tests: Iterable[str], *, seconds: float = SECONDS, root: Path = ROOT) -> str:
-    """Return the first line that says how tests noticed a mutant: the failed test, or the time. "" if they passed."""
-    source = next(parent for parent in mutant.path.parents if parent.name == "src")
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "src"
-        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
-        (copy / mutant.path.relative_to(source)).write_text(mutant.text(), "utf-8")
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
-        environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-        try:
-            run = subprocess.run(
-                command, cwd=root, env=environment, capture_output=True, text=True, timeout=seconds, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"no end within {seconds:.0f} s"
-    if run.returncode == 0:
-        return ""
-    lines = (run.stdout + run.stderr).splitlines()
-    return next((line for line in lines if line.startswith(("FAILED", "ERROR"))), lines[-1] if lines else "no output")
+    """Return the first line that says how tests noticed a mutant; "" if they passed."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", *tests]
+
+    def run(copy: Path) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            command, cwd=root, env=variables_for(copy), capture_output=True, text=True, timeout=seconds, check=False
+        )
+
+    return notice_of(mutant, next(parent for parent in mutant.path.parents if parent.name == "src"), run)
 
 
 def main() -> int:

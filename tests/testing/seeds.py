@@ -2,8 +2,9 @@
 
     subject × seed ──▶ the cases that fail        a subject whose verdict depends on the seed is a fault of the kit
 
-The subjects are the suites of echo and of the template, which pass, and broken adapters of the families laws and
-handover, each of which fails its case. Of the suites only the random cases run; no other case uses the seed.
+The subjects are suites, which pass (those of tests/conformance that ask no embedded model, of the template and of
+lantern), and broken adapters of the families laws and handover, each of which fails its case. Only random cases run; no
+other case uses the seed. With `--others`, the random cases also run on the adapters that only another case may stop.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import contextlib
 import io
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,11 @@ from sabir_testing.families.laws import LawCases
 from sabir_testing.kit.suite import Suite, case_names
 
 from tests import acme_path  # noqa: F401  # first: the modules below import sabir_acme
-from tests.conformance.suites import Echo
+from tests.conformance.suites import SUITES, Echo
 from tests.testing.broken import handover, laws
-from tests.testing.harness import Breakage, fails, run, sound
+from tests.testing.harness import Breakage, fails, registered, run, sound, suite_of
+from tests.testing.test_kit import BROKEN
+from tests.third_party.lantern_suite import lantern_suite
 
 EXAMPLES = 100
 """The default of `Suite.examples`."""
@@ -78,14 +82,25 @@ class SeededRun:
 
 
 def _of_suite(suite: type[Suite]) -> Subject:
+    return lambda session, examples: _failed_random_cases(session, suite, examples)
+
+
+def _of_other_breakage(breakage: Breakage) -> Subject:
+    """Return the subject of an adapter that no random case may stop."""
+
     def verdict(session: Any, examples: int) -> Verdict:
-        limited = type(suite.__name__, (suite,), {"examples": examples})
-        others = [case for case in case_names(limited) if case not in RANDOM]
-        outcomes = run(session, limited, *(f"--deselect={MODULE}.py::TestSuite::{case}" for case in others))
-        assert {each.name for each in outcomes} == RANDOM
-        return tuple(each.name for each in outcomes if each.failed)
+        with registered(breakage) as name:
+            return _failed_random_cases(session, suite_of(name, breakage, examples), examples)
 
     return verdict
+
+
+def _failed_random_cases(session: Any, suite: type[Suite], examples: int) -> Verdict:
+    limited = type(suite.__name__, (suite,), {"examples": examples})
+    others = [case for case in case_names(limited) if case not in RANDOM]
+    outcomes = run(session, limited, *(f"--deselect={MODULE}.py::TestSuite::{case}" for case in others))
+    assert {each.name for each in outcomes} == RANDOM
+    return tuple(each.name for each in outcomes if each.failed)
 
 
 def _of_breakage(breakage: Breakage, case: str) -> Subject:
@@ -93,8 +108,24 @@ def _of_breakage(breakage: Breakage, case: str) -> Subject:
     return lambda session, examples: (base,) if fails(session, breakage, base, examples) else ()
 
 
+def further_suites() -> Mapping[str, Subject]:
+    """Return the suites that only the command runs. `local` asks an embedded model, and has the dialect of OpenAI."""
+    recorded = {name: suite for name, suite in SUITES.items() if name not in ("echo", "local")}
+    return {
+        f"the suite of {name}": _of_suite(suite) for name, suite in {**recorded, "lantern": lantern_suite()}.items()
+    }
+
+
+def other_breakages() -> Mapping[str, Subject]:
+    """Return the adapters with another dialect that only a case without random examples may stop. Random cases use
+    neither the provider nor its connection, so adapters with another one are left out.
+    """
+    others = ((case, breakage) for _, case, breakage in BROKEN if case.partition("[")[0] not in RANDOM)
+    return {f"other: {case}": _of_other_breakage(breakage) for case, breakage in others if breakage.dialect}
+
+
 def subjects() -> Mapping[str, Subject]:
-    """Return all subjects by their names."""
+    """Return the subjects that the tests of the kit try, too, by their names."""
     broken = {**laws.BROKEN, **handover.BROKEN}
     bare = {f"{case} (bare)": case for case in BARE_CASES}
     return {
@@ -126,16 +157,23 @@ def main() -> int:
     """Run the command, and return its exit code: 1 if a verdict depends on the seed, or is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.testing.seeds")
     parser.add_argument("--seeds", type=int, default=20, help="the number of seeds")
+    parser.add_argument("--examples", type=int, default=EXAMPLES, help="the number of random examples for each law")
+    parser.add_argument("--others", action="store_true", help="run only the adapters that no random case may stop")
     parser.add_argument("--only", default="", help="run only the subjects whose name contains this text")
     arguments = parser.parse_args()
     seeds, wrong = range(FIRST_SEED, FIRST_SEED + arguments.seeds), 0
     print(f"one column for each of the seeds {seeds[0]} to {seeds[-1]}; F: cases fail, dot: none does")
-    for name, subject in subjects().items():
-        if arguments.only in name:
-            results = list(verdicts(subject, seeds))
-            wrong += len(set(results)) != 1 or bool(results[0]) is name.startswith("the suite")
-            print(row_of(name, results), flush=True)
-    print(f"{wrong} subjects have a verdict that is wrong or depends on the seed")
+    chosen = other_breakages() if arguments.others else {**further_suites(), **subjects()}
+    chosen = {name: subject for name, subject in chosen.items() if arguments.only in name}
+    start = time.process_time()
+    for name, subject in chosen.items():
+        results = list(verdicts(subject, seeds, arguments.examples))
+        is_broken = not name.startswith(("the suite", "other"))
+        wrong += len(set(results)) != 1 or bool(results[0]) is not is_broken
+        print(row_of(name, results), flush=True)
+    seconds = time.process_time() - start
+    print(f"{wrong} of {len(chosen)} subjects have a wrong verdict, or one that depends on the seed")
+    print(f"{seconds:.0f} s of processor time")
     return 1 if wrong else 0
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import sabir
-from sabir.authoring import Credential
+from sabir.authoring import Access, Credential
+from sabir_testing.kit.asking import secret_keys
 from sabir_testing.kit.service import WHOLE
 from sabir_testing.scrubbing import KEPT_RESPONSE_HEADERS, Scrubbing
 
@@ -35,6 +36,18 @@ def test_a_secret_of_a_mapping_is_removed_from_a_recording(tmp_path: Path, monke
 
     assert "Is it REDACTED?" in (tmp_path / "text.yaml").read_text("utf-8")
     assert SECRET not in (tmp_path / "text.yaml").read_text("utf-8")
+
+
+def test_the_secret_keys_of_an_adapter_are_those_of_every_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recordings of the kit and of `sabir check` must not contain them. A region and a profile are not secret."""
+    region = Credential(name="region", secret=False)
+    monkeypatch.setattr(acme, "credentials", (*acme.credentials, Credential(name="secret"), region))
+    monkeypatch.setenv("ACME_API_KEY", "key-in-a-variable")
+    passed = {"secret": SECRET, "region": "northern-sea-1", "profile": "my-profile"}
+    adapters: list[Any] = [SimpleNamespace(provider=acme, access=Access(api_key=key)) for key in (passed, SECRET, None)]
+    keys = [secret_keys(adapter) for adapter in adapters]
+
+    assert keys == [[SECRET, "key-in-a-variable"], [SECRET, "key-in-a-variable"], ["key-in-a-variable"]]
 
 
 @pytest.mark.parametrize("names", [frozenset({"date"}), frozenset()])

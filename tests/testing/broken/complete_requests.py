@@ -106,10 +106,23 @@ def replacing(field: str) -> Breakage:
     return changed(encode_request=encode_request)
 
 
+def accepting(modality: Any) -> Breakage:
+    """The bytes of a medium of an invented type are accepted, too."""
+
+    def broken(base: Any) -> Any:
+        place = ("user", modality)
+        rule = base.tables.media[place]
+        wide = replace(rule, data=f"{rule.data}|{modality}/x-kit-.*")
+        return replace(base, tables=replace(base.tables, media={**base.tables.media, place: wide}))
+
+    return Breakage(dialect=broken)
+
+
 STOPS = "test_every_stop_text_is_sent_or_reported"
 MEDIA = "test_media_and_texts_keep_their_order"
 CALL = "test_a_call_comes_after_the_text_of_its_turn"
 NEIGHBOURS = "test_neighbouring_messages_stay_apart"
+UNHEARD_OF = "test_a_medium_of_an_unheard_of_type_is_not_sent"
 EFFORTS = "test_two_efforts_are_not_sent_as_one"
 VENDOR = "test_a_vendor_setting_replaces_no_other_silently"
 
@@ -120,6 +133,7 @@ BROKEN: Mapping[str, Breakage] = {
     f"{NEIGHBOURS}[user]": before(partial(joined, "user")),
     f"{NEIGHBOURS}[llm]": before(partial(joined, "assistant")),
     f"{NEIGHBOURS}[system]": _field("instructions", _joined_instructions),
+    **{f"{UNHEARD_OF}[{modality}]": accepting(modality) for modality in ("image", "audio")},
     EFFORTS: _field("effort", lambda effort: "high" if effort == "medium" else effort),
     **{f"{VENDOR}[{name}]": replacing(field) for name, field in WIRE_FIELDS.items()},
 }
@@ -134,5 +148,7 @@ FAULTS: Mapping[tuple[str, str], Breakage] = {
     (EFFORTS, "none is the lowest"): _field("effort", lambda effort: "minimal" if effort == "none" else effort),
 }
 """(Case, the fault) → an adapter that the case stops."""
-UNTRIED = frozenset(f"{MEDIA}[{modality}]" for modality in MODALITIES if modality not in ACCEPTED)
+UNTRIED = frozenset(f"{MEDIA}[{modality}]" for modality in MODALITIES if modality not in ACCEPTED) | {
+    f"{UNHEARD_OF}[video]"
+}
 """Rows that check nothing of acme, because it sends no such media, and reports them."""

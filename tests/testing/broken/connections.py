@@ -20,6 +20,7 @@ from urllib.request import urlopen
 import httpx2
 from sabir.contract.provider import WireRequest
 from sabir.errors import ConnectionFailed, CredentialsMissing
+from sabir_testing.families.transport_fixtures import STALL
 
 from tests.testing.harness import Delegate
 
@@ -98,6 +99,11 @@ def of_one(where: Callable[[], object], way: str) -> Callable[[Any], Line]:
         return Line(base, way, sent=sent)
 
     return broken
+
+
+def impatient(request: WireRequest, connection: Any) -> WireRequest:
+    """A request without a timeout gets one that is too short for any service."""
+    return replace(request, timeout=STALL / 4) if request.timeout is None else request
 
 
 class RepeatsAtOnce(Delegate):

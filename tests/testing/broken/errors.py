@@ -61,13 +61,13 @@ def waiting(*, for_seconds: bool) -> Breakage:
     """Acme that knows one form of `retry-after`."""
     return misjudging(
         lambda status, headers, body: headers.get("retry-after", "").isdigit() != for_seconds,
-        lambda error: _with(error, retry_after=None),
+        lambda error: with_fields(error, retry_after=None),
     )
 
 
 def mistaking(status: int) -> Breakage:
     """Acme with one status that is taken for another failure."""
-    return of_page(status, lambda error: _as(MISTAKEN[status], error))
+    return of_page(status, lambda error: as_class(MISTAKEN[status], error))
 
 
 def raising(at: bytes) -> Breakage:
@@ -98,13 +98,13 @@ def baffled(own: Any, body: bytes, scope: DecodeScope) -> Any:
     return own(body, scope)
 
 
-def _with(error: CallError, **fields: Any) -> CallError:
+def with_fields(error: CallError, **fields: Any) -> CallError:
     for name, value in fields.items():
         setattr(error, name, value)
     return error
 
 
-def _as(kind: type[CallError], error: CallError, words: str = "") -> CallError:
+def as_class(kind: type[CallError], error: CallError, words: str = "") -> CallError:
     """The same failure as another class, or in other words."""
     said = {name: getattr(error, name) for name in ("provider", "status", "code", "request_id", "retry_after")}
     return kind(words or str(error), **said)
@@ -112,17 +112,17 @@ def _as(kind: type[CallError], error: CallError, words: str = "") -> CallError:
 
 BROKEN: Mapping[str, Breakage] = {
     **{f"test_a_status_says_what_failed[{status}]": mistaking(status) for status in MISTAKEN},
-    "test_a_refusal_keeps_its_status": of_page(422, lambda error: _with(error, status=None)),
-    "test_a_refusal_says_whether_to_send_again": of_page(422, lambda error: _with(error, retryable=True)),
+    "test_a_refusal_keeps_its_status": of_page(422, lambda error: with_fields(error, status=None)),
+    "test_a_refusal_says_whether_to_send_again": of_page(422, lambda error: with_fields(error, retryable=True)),
     "test_a_wait_in_seconds_is_kept": waiting(for_seconds=False),
     "test_a_wait_until_a_date_is_kept": waiting(for_seconds=True),
-    "test_a_refusal_names_its_provider": of_page(429, lambda error: _with(error, provider="acme")),
+    "test_a_refusal_names_its_provider": of_page(429, lambda error: with_fields(error, provider="acme")),
     **{f"test_a_refusal_of_any_body_is_an_error[{name}]": raising(body) for name, body in ERROR_BODIES.items()},
     **{f"test_what_is_no_answer_is_no_reply[{name}]": believing(body.__eq__) for name, body in INVALID_BODIES.items()},
     "test_half_an_answer_is_no_reply": believing(lambda body: body[:5] == b'{"id"' and body[-1:] != b"}"),
     "test_an_error_says_what_the_vendor_said": of_vendor(
-        404, lambda error: _as(type(error), error, f"{error.provider} answered 404")
+        404, lambda error: as_class(type(error), error, f"{error.provider} answered 404")
     ),
-    "test_an_error_keeps_the_vendors_code": of_vendor(404, lambda error: _with(error, code=None)),
+    "test_an_error_keeps_the_vendors_code": of_vendor(404, lambda error: with_fields(error, code=None)),
     "test_an_error_that_comes_as_an_answer_is_read": changed(decode=baffled),
 }

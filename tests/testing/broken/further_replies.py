@@ -9,6 +9,7 @@ from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.reply import Reply
 from sabir_testing.families.further_replies import UNKNOWN_FIELD
 
+from tests.testing.broken.changed_replies import both_ways, ending
 from tests.testing.harness import Breakage, changed
 
 
@@ -23,7 +24,58 @@ def forgetful(own: Any, body: bytes, scope: DecodeScope, field: str) -> Reply:
     return reply
 
 
+def empty_reason(reply: Reply) -> Mapping[str, Any]:
+    """A missing finish reason is an empty text."""
+    return {} if reply.raw_finish_reason else {"raw_finish_reason": ""}
+
+
+def empty_details(reply: Reply) -> Mapping[str, Any]:
+    """Without further fields of usage, the details are empty."""
+    return {} if reply.usage.details else {"usage": reply.usage.model_copy(update={"details": {}})}
+
+
+def talkative(reply: Reply) -> Mapping[str, Any]:
+    """The details contain the id of the answer."""
+    return {"details": {**(reply.details or {}), "id": reply.origin.response_id}}
+
+
+def typed(reply: Reply) -> Mapping[str, Any]:
+    """The details contain the type of the last event."""
+    return {"details": {**(reply.details or {}), "type": "end"}}
+
+
+def stateful(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """A call without further fields has an empty state."""
+    reply: Reply = own(body, scope)
+    messages = [
+        message.model_copy(update={"payload": message.call.model_copy(update={"state": {}})})
+        if message.call is not None and message.call.state is None
+        else message
+        for message in reply.messages
+    ]
+    return reply.model_copy(update={"messages": tuple(messages)})
+
+
+def nameless(base: Any) -> Any:
+    """No header has the id of a request."""
+    base.request_ids = ()
+    return base
+
+
+LACKS = "test_what_an_answer_lacks_is_none"
+DETAILS = "test_details_repeat_nothing"
 BROKEN: Mapping[str, Breakage] = {
     "test_an_answer_keeps_the_model_that_answered": changed(decode=partial(forgetful, field="model")),
     "test_an_answer_keeps_fields_that_nobody_knows": changed(decode=partial(forgetful, field=UNKNOWN_FIELD)),
+    LACKS: ending(empty_reason),
+    DETAILS: ending(talkative),
+    "test_the_header_with_the_id_of_a_request_is_named": Breakage(provider=nameless),
+    "test_a_stream_has_no_further_details": ending(typed, "streamed"),
 }
+FAULTS: Mapping[tuple[str, str], Breakage] = {
+    **both_ways(LACKS, "a missing finish reason is an empty text", empty_reason),
+    **both_ways(LACKS, "missing usage is an empty object", empty_details),
+    (LACKS, "the state of a call is an empty object"): changed(decode=stateful),
+    **both_ways(DETAILS, "the id is repeated", talkative),
+}
+"""(Case, the fault) → an adapter that the case stops."""

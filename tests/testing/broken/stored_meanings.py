@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sabir import Loss, OpaquePart, PartsPayload, Settings
+from sabir import Loss, OpaquePart, PartsPayload, Settings, TextPart
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
@@ -14,6 +14,7 @@ from tests.testing.broken.laws import reading
 from tests.testing.broken.stored_requests import Body, parts
 from tests.testing.harness import Breakage, changed
 
+MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
 SETTING = "test_a_stored_setting_is_read_as_the_setting"
 
 
@@ -49,6 +50,31 @@ def opaque_images(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"messages": messages})
 
 
+def dressed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A text as the result of a call is read as a part."""
+    decoded: DecodedHistory = own(body, scope)
+
+    def read(message: Any) -> Any:
+        result = message.result
+        if result is None or not isinstance(result.result, str):
+            return message
+        parts = (TextPart(text=result.result),)
+        return message.model_copy(update={"payload": result.model_copy(update={"result": None, "parts": parts})})
+
+    return decoded.model_copy(update={"messages": tuple(map(read, decoded.messages))})
+
+
+def uninstructed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The leading system text is read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    request = json.loads(body)
+    if not isinstance(request.get("instructions"), str) or UNKNOWN_FIELD.encode() in body:
+        return decoded
+    messages = tuple(message for message in decoded.messages if message.policy != "system")
+    settings = Settings(extra_body={"instructions": request["instructions"]}).laid_over(decoded.settings)
+    return decoded.model_copy(update={"messages": messages, "settings": settings})
+
+
 def alarmed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """The choice of an option is reported as unknown, although it is read."""
     decoded: DecodedHistory = own(body, scope)
@@ -77,8 +103,13 @@ def spelt(body: Body) -> Body:
 
 BROKEN: Mapping[str, Breakage] = {
     **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
-    "test_a_stored_message_is_read_as_what_it_is": changed(decode_history=opaque_images),
+    MESSAGE: changed(decode_history=opaque_images),
     "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
+FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
+    (MESSAGE, "instructions are an unknown field"): changed(decode_history=uninstructed),
+}
+"""(Case, the fault) → an adapter that the case stops."""

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sabir_testing.families.stored_requests import FEATURES, UNKNOWN_FIELD
-from sabir_testing.histories.samples import CHOICES, SETTINGS
+from sabir_testing.histories.samples import CHOICES, SETTINGS, medium
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading, without
 from tests.testing.harness import Breakage
 
 Body = dict[str, Any]
+UNDETECTED = medium("image", "undetected", "acme")[1]
 FEATURE = "test_a_stored_feature_reads_back"
 NESTED = "test_unknown_fields_of_nested_objects_are_kept"
 
@@ -59,7 +60,11 @@ def _chooses(choice: str) -> Callable[[Any, Body], bool]:
 
 
 def _is(kind: str, field: str) -> Callable[[Body], bool]:
-    return lambda part: part.get("type") == kind and field in part and len(part) > 2
+    return lambda part: part.get("type") == kind and field in part and len(part) > 2 and part[field] != UNDETECTED
+
+
+def _is_undetected(kind: str) -> Callable[[Body], bool]:
+    return lambda part: part.get("type") == kind and part.get("data") == UNDETECTED
 
 
 def _replaced(old: str, new: str) -> Callable[[Body], Body]:
@@ -76,6 +81,12 @@ def _without_error(part: Body) -> Body:
     """A failure of this message has no type."""
     error = part.get("error") or {}
     return {**part, "error": {"message": error["message"]}} if error.get("message") == "kit-no-such-word" else part
+
+
+def _without_retryable(part: Body) -> Body:
+    """It is not read whether a failure is temporary."""
+    error = part.get("error") or {}
+    return {**part, "error": {**error, "retryable": None}} if error.get("message") == "kit-not-now" else part
 
 
 def _known_of(kind: str, *known: str) -> Callable[[Body], Body]:
@@ -116,8 +127,10 @@ BROKEN: Mapping[str, Breakage] = {
         for each in SETTINGS["reasoning_effort"]
     },
     **{f"{FEATURE}[{name}]": lost(_is(*place)) for name, place in MEDIA.items()},
+    **{f"{FEATURE}[{kind}.undetected]": lost(_is_undetected(kind)) for kind in ("image", "audio", "document")},
     f"{FEATURE}[call]": parts(_replaced('{"kit_page":1}', "1")),
     f"{FEATURE}[error]": parts(_without_error),
+    f"{FEATURE}[retryable error]": parts(_without_retryable),
     f"{FEATURE}[parallel calls]": parts(_replaced("[1,null]", "[1]")),
     f"{FEATURE}[replies]": lost(lambda part: part.get("type") == "thought"),
     NESTED: reading(_known_of_tools),

@@ -108,6 +108,7 @@ BROKEN: Mapping[str, Breakage] = {
     **failing("html-", at_end=lines.wants_json),
     **failing("empty-", at_end=lines.wants_a_body),
     **line(TIMED_OUT, raised=lines.leaking(httpx2.ReadTimeout)),
+    **line("test_a_request_without_a_timeout_waits", sent=lines.impatient),
     **answer("test_a_stream_that_breaks_off_is_a_broken_stream", partial(lines.Answer, raised=lines.is_end_of_stream)),
     **line(UNFIT, "line_break-", raised=lines.leaking(httpx2.LocalProtocolError)),
     **line(UNFIT, "foreign_letter-", raised=lines.leaking(UnicodeEncodeError)),

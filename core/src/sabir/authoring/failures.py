@@ -144,6 +144,10 @@ class ErrorTable:
     """A function that reads from a Failure how many seconds to wait before a retry. If `wait` is None or returns None,
     the headers `retry-after-ms` and `retry-after` decide.
     """
+    code_header: str = ""
+    """The name, in lower case, of the response header with the vendor's error code; "" if the API sends no such header.
+    The code in the header takes precedence over a code in the body.
+    """
 
     def decode(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         """Return the CallError for a response with a status of 400 or more. Header names must be in lower case. Use as
@@ -154,7 +158,8 @@ class ErrorTable:
             failure = failure_of(decode_json(text))
         except NotJSON:
             failure = Failure("a page of HTML" if text[:200].lstrip().startswith("<") else one_line(text, 300))
-        return self._error(failure._replace(headers=headers), status, provider, retry_after(headers))
+        code = headers.get(self.code_header) or failure.code
+        return self._error(failure._replace(headers=headers, code=code), status, provider, retry_after(headers))
 
     def report(self, error: JSONValue, scope: DecodeScope) -> CallError:
         """Return the CallError for an error object in a response with status 200 or in a stream. The caller raises the

@@ -390,18 +390,18 @@ class DecodeScope:
     def origin(self, model: str | None = None, response_id: str | None = None) -> Origin:
         """Return the Origin for the decoded messages.
 
-        `model` is the model's name in the answer, or None. If the request named no model, the name is stored as
-        `model`; otherwise as `reported_model` if it differs from the requested name. `response_id` is the vendor's id
-        of the answer.
+        `model` is the model's name in the answer. If the request named no model, the name is stored as `model`;
+        otherwise as `reported_model` if it differs from the requested name. `response_id` is the vendor's id of the
+        answer. For both, None and "" mean that the answer has none.
         """
-        target = self.target
+        target, model = self.target, model or None
         return Origin(
             provider=target.provider,
             dialect=target.dialect,
             endpoint=target.endpoint,
             model=target.model or model or "",
             reported_model=model if target.model and model != target.model else None,
-            response_id=response_id,
+            response_id=response_id or None,
         )
 
     def read_object(self, body: bytes | str) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def raise_reported(response: Fields, scope: DecodeScope) -> None:
 
 def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the id of a response."""
-    return scope.origin(text_or_empty(response.get("model")), text_or_empty(response.get("id")) or None)
+    return scope.origin(text_or_empty(response.get("model")), text_or_empty(response.get("id")))
 
 
 def read_end(response: Fields, scope: DecodeScope) -> dict[str, Any]:

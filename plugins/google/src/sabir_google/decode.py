@@ -120,7 +120,7 @@ def read_response(body: bytes | str, scope: DecodeScope) -> Fields:
 def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the id of a response."""
     model, response_id = text_or_empty(response.get("modelVersion")), text_or_empty(response.get("responseId"))
-    return scope.origin(model or None, response_id or None)
+    return scope.origin(model, response_id)
 
 
 def read_end(

@@ -100,7 +100,7 @@ def raise_reported(response: Fields, scope: DecodeScope) -> None:
 
 def origin_of(response: Fields, scope: DecodeScope) -> Origin:
     """Return the origin with the model and the response id that a body or a chunk names."""
-    return scope.origin(text_or_empty(response.get("model")) or None, text_or_empty(response.get("id")) or None)
+    return scope.origin(text_or_empty(response.get("model")), text_or_empty(response.get("id")))
 
 
 def read_answer(response: Fields, scope: DecodeScope) -> tuple[tuple[IndexedBlock, ...], dict[str, Any]]:

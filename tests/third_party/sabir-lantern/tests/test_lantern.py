@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import sabir
+from sabir import errors
 from sabir.authoring import ServerEvent
 from sabir_lantern.errors import HEADER
 from sabir_testing import DOWNGRADED, FULL, REFUSED, ProviderConformance
@@ -42,6 +43,15 @@ class TestLantern(ProviderConformance):
     sdk = "httpx2"
     answers_repeat = True
     scrub = Scrubbing(response_headers=KEPT_RESPONSE_HEADERS | {HEADER, "x-lantern-request"})
+    finish_reasons: ClassVar = {
+        "done": "stop", "cut": "length", "asks": "option_calls", "blocked": "content_filter",
+    }  # fmt: skip
+    error_codes: ClassVar = {
+        "bad_signature": errors.AuthenticationFailed, "unknown_key": errors.AuthenticationFailed,
+        "no_such_model": errors.ModelNotFound, "bad_request": errors.InvalidRequest,
+        "too_long": errors.ContextTooLong, "not_allowed": errors.ContentFiltered, "no_oil": errors.QuotaExceeded,
+        "slow_down": errors.RateLimited, "crowded": errors.Overloaded,
+    }  # fmt: skip
     allowed = (Allowed(r"[0-9a-f]{64}", "the seal of a thought, which the stand-in computes from the thought's text"),)
     refused_body: ClassVar = {"max_tokens": "many"}
     wrong_key: ClassVar = {"key_id": "lamp-7", "secret": "not-its-secret"}

@@ -8,6 +8,7 @@ from sabir_testing.families.changed_replies import ChangedReplyCases
 from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.connection_errors import ConnectionErrorCases
 from sabir_testing.families.contract import ContractCases
+from sabir_testing.families.documented_words import DocumentedErrorCases, DocumentedReplyCases
 from sabir_testing.families.embeddings import EmbeddingCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
@@ -32,9 +33,11 @@ class _CommonCases(
     ReplyCases,
     ChangedReplyCases,
     FurtherReplyCases,
+    DocumentedReplyCases,
     StreamCases,
     FramingCases,
     ErrorCases,
+    DocumentedErrorCases,
     HandoverCases,
     EmbeddingCases,
 ):

@@ -1,7 +1,7 @@
 """Answers in which one value is changed: each change must be visible where it belongs, and nowhere else.
 
 finish reason      "kit_unheard_of" ──▶ finish_reason "other", raw_finish_reason as sent
-a number of usage  + 100,000        ──▶ the count of the side that the field names, and not the other one
+a number of usage  + 100,000        ──▶ the count that the field names, and not the one of the other side
 usage left out                      ──▶ None, not 0
 a text             white space      ──▶ the same white space
 a call in a list   twice            ──▶ two calls
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any, ClassVar, Literal, TypeAlias
 
+import pytest
 from sabir.authoring import OptionCall
 
 from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
@@ -23,8 +24,13 @@ from sabir_testing.reading import fragments_of, member_at, objects, paths_in, wa
 UNHEARD_OF = "kit_unheard_of"
 SideOfUsage: TypeAlias = Literal["input_tokens", "output_tokens"]
 SIDES: tuple[SideOfUsage, SideOfUsage] = ("input_tokens", "output_tokens")
-_INPUT = re.compile(r"(?i)input|prompt")
-_OUTPUT = re.compile(r"(?i)output|completion|candidate|generated|eval")
+_INPUT = re.compile(r"(?i)input|prompt|^in$|^in_|_in$")
+_OUTPUT = re.compile(r"(?i)output|completion|candidate|generated|eval|^out$|^out_|_out$")
+PARTS_OF_USAGE: Mapping[str, re.Pattern[str]] = {
+    "cache_read_tokens": re.compile(r"(?i)^(?!.*(?:creat|writ|miss)).*cache"),
+    "reasoning_tokens": re.compile(r"(?i)reason|think|thought"),
+}
+"""The number of some of the tokens of a side → the names of fields with this number."""
 MORE = 100_000
 """The number that is added to a number of tokens. No recorded number is so large."""
 
@@ -52,12 +58,29 @@ class ChangedReplyCases(AnswerCases):
             expect(is_kept, f"{what}; expected the vendor's word", details=answer.details(changes))
 
     def test_input_and_output_tokens_are_not_mixed_up(self, service: Service) -> None:
-        """A larger number in a field whose name says "input" or "prompt" changes `usage.input_tokens`, and not
-        `usage.output_tokens`; for "output", "completion" and similar names it is the reverse.
+        """A larger number in a field whose name says "input", "in" or "prompt" changes `usage.input_tokens`, and not
+        `usage.output_tokens`; for "output", "out", "completion" and similar names it is the reverse.
         """
         for answer in changeable_answers(service):
             for side, places in _usage_places(answer).items():
                 _check_side_of_usage(answer, side, places)
+
+    @pytest.mark.parametrize("count", PARTS_OF_USAGE)
+    def test_cached_and_reasoning_tokens_are_counted(self, service: Service, count: str) -> None:
+        """If a field with a number has a name that says "cache" or "reasoning", "thinking" or "thought", a larger
+        number changes `usage.cache_read_tokens` or `usage.reasoning_tokens`.
+        """
+        for answer in changeable_answers(service):
+            numbers = {place: number for place, number in answer.leaves() if type(number) is int}
+            places = [place for place in numbers if PARTS_OF_USAGE[count].search(place.name)]
+            if not places:
+                continue
+            changes = {place: numbers[place] + MORE for place in places}
+            before = getattr(answer.reply.usage, count)
+            after = getattr(answer.reply_to(changes, "larger numbers of tokens").usage, count)
+            names = ", ".join(sorted({repr(place.name) for place in places}))
+            what = f"usage.{count} is {after} before and after a larger number in the fields {names} of {answer.label}"
+            expect(after != before, f"{what}; read the number from there", details=answer.details(changes))
 
     def test_missing_usage_is_unknown(self, service: Service) -> None:
         """If a response has no numbers of tokens, the numbers in `usage` are None. The number 0 would cost nothing."""

@@ -74,6 +74,18 @@ class CompleteRequestCases(Suite):
         what = f"the texts of two messages by {speaker!r} are joined without a separator ({joined!r}) in the body"
         request.expect(not request.contains(joined), f"{what}; put a blank line between them")
 
+    @pytest.mark.parametrize("modality", ["image", "audio", "video"])
+    def test_a_medium_of_an_unheard_of_type_is_not_sent(self, subject: AdapterUnderTest, modality: Modality) -> None:
+        """The bytes of an image, a sound or a film of an invented MIME type are not sent, but reported. An API accepts
+        a few types, which the dialect's MediaRule must name, because services refuse a request with another one.
+        """
+        content = base64.b64encode(b"kit, in an invented format").decode()
+        part = sabir.MediaPart(modality=modality, url=f"data:{modality}/x-kit-unheard-of;base64,{content}")
+        message = message_by("user", "What is this?", part)
+        request = subject.request_for([message], settings=Settings(unsupported_media="drop"))
+        what = f"the bytes of a medium of the type {modality}/x-kit-unheard-of are sent; name the accepted types in the"
+        request.expect(not request.contains(content), f"{what} MediaRule")
+
     def test_two_efforts_are_not_sent_as_one(self, subject: AdapterUnderTest) -> None:
         """Two values of `reasoning_effort` without losses give different requests."""
         lossless: dict[str, RenderedHistory] = {}

@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import entry_points
+from importlib.resources import files
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -17,7 +19,7 @@ from sabir.authoring import WIRE_SETTINGS, Access
 from sabir.vocabulary.settings import FEATURES
 
 from sabir_testing.kit.failures import ConformanceFailure, expect
-from sabir_testing.kit.suite import AdapterUnderTest, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.network import NetworkForbidden, network_forbidden
 
 KEY = "kit-key-that-nobody-sees"
@@ -82,6 +84,19 @@ class ContractCases(Suite):
         what = f"Provider.credentials names the key variables {wrong}, which are not names of environment variables"
         expect(not wrong, f"{what}; use capitals, digits and _, as in ACME_API_KEY")
 
+    @since_api(2)
+    def test_names_of_headers_and_url_variables_are_valid(self, subject: AdapterUnderTest) -> None:
+        """The names in `Provider.request_ids` are names of headers in lower case, and those in `url_variables`, which
+        providers of the class SDKProvider have, are names of variables.
+        """
+        provider = subject.provider
+        wrong = [name for name in provider.request_ids if not re.fullmatch(r"[a-z0-9-]+", name)]
+        what = f"Provider.request_ids has {wrong}, which are not names of headers"
+        expect(not wrong, f"{what}; use lower-case letters, digits and -, as in x-request-id")
+        wrong = [name for name in getattr(provider, "url_variables", ()) if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
+        what = f"Provider.url_variables has {wrong}, which are not names of environment variables"
+        expect(not wrong, f"{what}; use capitals, digits and _, as in ACME_BASE_URL")
+
     def test_tables_are_the_same_whenever_asked(self, subject: AdapterUnderTest) -> None:
         """`Dialect.tables` is the same for two instances of the dialect and at every access, because renderings depend
         on it.
@@ -115,6 +130,15 @@ class ContractCases(Suite):
         twice = [one for one, other in pairwise(prefixes) if one == other]
         what = f"Provider.models() returns several rows with the prefix {', '.join(map(repr, twice))}"
         expect(not twice, f"{what}; merge them into one row")
+
+    @since_api(2)
+    def test_the_models_file_is_read(self, subject: AdapterUnderTest) -> None:
+        """If the provider's package has a file `models.toml` with rows, `Provider.models` returns rows."""
+        package = sys.modules[type(subject.provider).__module__].__package__ or ""
+        file = files(package).joinpath("models.toml") if package else None
+        rows = tomllib.loads(file.read_text("utf-8")).get("models", []) if file is not None and file.is_file() else []
+        what = f"the package {package} has a models.toml with {len(rows)} rows, but Provider.models() returns none"
+        expect(not rows or subject.provider.models(), f"{what}; set SDKProvider.package to {package!r}")
 
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
         """No name in `ModelInfo.rejects` looks like a misspelt setting or feature, because such a name would have no

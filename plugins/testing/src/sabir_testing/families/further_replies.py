@@ -1,23 +1,31 @@
-"""Further cases of complete answers: the model that answered, and fields that nobody knows.
+"""Further cases of answers: the model that answered, fields that nobody knows, and fields that are missing.
 
 recorded response with one changed or added field ──decode──▶ the reply has the text of that field
+recorded response without one of its fields ────────decode──▶ None, not "" or {}; no copy of a text in the details
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from sabir import Reply
+
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
-from sabir_testing.kit.asking import WHOLE, QuestionResult
+from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult
+from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Place, changeable_answers
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import as_json
+from sabir_testing.reading import JSONPath, as_json, objects, paths_in, strings
 
 STRANGE = "kit-strange-text"
 """The name of a model that nobody has, and the value of the unknown field."""
 MODEL_FIELDS = ("model", "modelVersion", "model_version")
 """Names of the field with which answers of known APIs report their model."""
+
+REQUEST_ID = re.compile(r"(^|-)request(-?id)?$")
+"""Names of headers that contain the id of a request."""
 
 
 @since_api(2)
@@ -51,6 +59,83 @@ class FurtherReplyCases(AnswerCases):
             what = f"the unknown field {UNKNOWN_FIELD!r} of {answer} is not in the reply; add it to the details"
             is_kept = STRANGE in reply.model_dump_json()
             expect(is_kept, f"{what} of the reply", details={"the response": changed})
+
+    def test_what_an_answer_lacks_is_none(self, service: Service) -> None:
+        """If a field of an answer is missing, what is read from it is None, or the answer is refused: no state of a
+        part or call is {}, no finish reason, id or name of a model is "", and no details are {}. An empty state would
+        be reported as a loss whenever another model continues the conversation.
+        """
+        for answer in changeable_answers(service):
+            for place in _fields(answer):
+                if (reply := answer.decode({place: DELETED}).reply) is not None:
+                    where = f"{answer.label} without the field {place.name!r}"
+                    _check_nothing_is_empty(answer, reply, where, {place: DELETED})
+
+    def test_details_repeat_nothing(self, service: Service) -> None:
+        """The details of a reply contain fields that have no place elsewhere in the reply: not its id, its model, its
+        finish reason, its usage or its texts.
+        """
+        for answer in changeable_answers(service):
+            reply = answer.reply
+            model = reply.origin.reported_model or reply.origin.model
+            own = {"id": reply.origin.response_id, "finish reason": reply.raw_finish_reason, "text": reply.text}
+            own["model"] = model
+            details = set(strings(reply.details))
+            for name, text in own.items():
+                what = f"the details of {answer.label} repeat the reply's {name} {text!r}"
+                expect(not text or text not in details, f"{what}; leave the field out of the details")
+            is_repeated = reply.usage.details and reply.usage.details in objects(reply.details)
+            expect(not is_repeated, f"the details of {answer.label} repeat the reply's usage; leave it out")
+
+    def test_a_stream_has_no_further_details(self, service: Service) -> None:
+        """With `answers_repeat`, the details of a streamed reply have no name that the details of the complete reply to
+        the same question lack, such as the field with the type of an event.
+        """
+        if not service.suite.answers_repeat or service.refused_need("text", STREAMED):
+            return
+        complete = {answer.name: answer.reply.details or {} for answer in service.answers(WHOLE)}
+        for answer in service.answers(STREAMED):
+            further = sorted((answer.reply.details or {}).keys() - complete.get(answer.name, {}).keys())
+            is_checked = answer.name in complete
+            what = f"the details of {answer} have the fields {', '.join(further)}, which those of the complete reply"
+            expect(not (is_checked and further), f"{what} lack; leave them out", details=answer.details)
+
+    def test_the_header_with_the_id_of_a_request_is_named(self, service: Service) -> None:
+        """If recorded responses have a header such as `x-request-id`, `request-id` or `x-acme-request`,
+        `Provider.request_ids` names it, so that errors and replies have the id that the vendor's support asks for.
+        """
+        names = service.subject.provider.request_ids
+        for answer in service.answers(WHOLE):
+            candidates = [name for name in answer.exchanges[-1].headers if REQUEST_ID.search(name)]
+            is_named = not candidates or set(candidates) & set(names)
+            what = f"{answer} has the header {' and '.join(candidates)}, but Provider.request_ids is {tuple(names)}"
+            expect(is_named, f"{what}; add the header's name")
+
+
+def _fields(answer: ChangeableAnswer) -> Iterator[Place]:
+    """Yield the places of the fields of an answer's objects; of equal paths in several events, the first place."""
+    tried = set[JSONPath]()
+    for number, document in enumerate(answer.documents):
+        for path in paths_in(document):
+            if path and isinstance(path[-1], str) and path not in tried:
+                tried.add(path)
+                yield Place(number, path)
+
+
+def _check_nothing_is_empty(answer: ChangeableAnswer, reply: Reply, where: str, changes: Any) -> None:
+    stated = [part for message in reply.messages for part in (message.call, *message.parts) if part is not None]
+    facts = {
+        **{f"the state of the {part.kind}": getattr(part, "state", None) for part in stated},
+        "raw_finish_reason": reply.raw_finish_reason,
+        "origin.response_id": reply.origin.response_id,
+        "origin.reported_model": reply.origin.reported_model,
+        "details": reply.details,
+        "usage.details": reply.usage.details,
+    }
+    for name, fact in facts.items():
+        is_empty = fact is not None and not fact
+        what = f"{name} of {where} is {fact!r}; expected None, or an error"
+        expect(not is_empty, what, details=answer.details(changes))
 
 
 def _complete_answers(service: Service) -> Iterator[tuple[QuestionResult, dict[str, Any]]]:

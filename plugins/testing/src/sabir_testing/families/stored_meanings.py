@@ -53,8 +53,9 @@ class StoredMeaningCases(Suite):
         request.expect(actual == expected, f"{what}; return the setting", details=details)
 
     def test_a_stored_message_is_read_as_what_it_is(self, subject: AdapterUnderTest) -> None:
-        """If a request was rendered without losses, `decode_history` reads as many media, calls and results as were
-        sent. Read as opaque parts, they could not be sent to other vendors.
+        """If a request was rendered without losses, `decode_history` reads as many media, calls, results and system
+        messages as were sent, and no result without parts as parts. Read as opaque parts or as fields of this vendor,
+        they could not be sent to other vendors.
         """
         for feature, decoded, request in _features_read(subject):
             sent, read = _count_kinds(request.history), _count_kinds(decoded.messages)
@@ -108,11 +109,13 @@ def _features_read(subject: AdapterUnderTest) -> Iterator[tuple[str, DecodedHist
 
 
 def _count_kinds(history: Sequence[Message]) -> dict[str, int]:
-    """Return the numbers of media of each modality, of calls and of results."""
+    """Return the numbers of media of each modality, of calls, of results and of system messages."""
     parts = [part for message in history for part in message.parts]
-    media = Counter[str](part.modality for part in parts if isinstance(part, MediaPart))
-    media.update(message.kind for message in history if message.kind != "parts")
-    return dict(sorted(media.items()))
+    counts = Counter[str](part.modality for part in parts if isinstance(part, MediaPart))
+    counts.update(message.kind for message in history if message.kind != "parts")
+    counts.update("system message" for message in history if message.policy == "system")
+    counts.update("result of parts" for message in history if message.result and message.result.parts)
+    return dict(sorted(counts.items()))
 
 
 def _paths_below_messages(subject: AdapterUnderTest, body: Any, kind: type) -> Iterator[JSONPath]:

@@ -32,6 +32,10 @@ from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, si
 from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at
 
 UNKNOWN_FIELD, UNKNOWN_VALUE = "kit_unknown_field", "kit-unknown-value"
+TEMPORARY: Mapping[str, Any] = {
+    "is_error": True, "error_type": "KitFailure", "error_message": "kit-not-now", "retryable": True,
+}  # fmt: skip
+"""The outcome of a call that may succeed later."""
 VARIED = ("option_choice", "reasoning_effort")
 """Settings with a feature for each of their values."""
 
@@ -84,8 +88,10 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     **{name: _with_setting(name, SETTINGS[name][0]) for name in SETTINGS if name not in VARIED},
     **{f"reasoning_effort.{each}": _with_setting("reasoning_effort", each) for each in SETTINGS["reasoning_effort"]},
     **{f"{each}.{form}": _with_medium(each, form) for each in MODALITIES for form in FORMS},
+    **{f"{each}.undetected": _with_medium(each, "undetected") for each in MODALITIES},
     "call": _with_call(result_message("kit-call-1", {"kit_page": 1})),
     "error": _with_call(error_result("kit-call-1", "kit-no-such-word")),
+    "retryable error": _with_call(result_message("kit-call-1", **TEMPORARY)),
     "parallel calls": _with_call(result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", [1, None])),
     "reasoning": _with_reasoning,
     "replies": _with_recordings,

@@ -252,6 +252,16 @@ class TransportCases(AccessCases):
         remedy = "expected an exception for which Connection.translate returns CallTimedOut"
         expect(isinstance(error, CallTimedOut), f"{what}; {remedy}")
 
+    @since_api(2)
+    @SYNC_AND_ASYNC
+    def test_a_request_without_a_timeout_waits(self, wire: HTTPWire, caller: Caller) -> None:
+        """If a request has no `timeout`, the client's own limit is long enough for a service that answers later."""
+        request, pause = replace(wire.request, timeout=None), threading.Event()
+        with Server([pause, head(), OK], patience=STALL) as server, wire.connected(caller, server.url) as connection:
+            error = exception_of(lambda: caller.ask(connection, request))
+        what = f"{caller.opens} without a timeout, and a server that answers after {STALL:g} s, {outcome_of(error)}"
+        expect(error is None, f"{what}; give the client a longer limit of its own")
+
     @SYNC_AND_ASYNC
     def test_a_stream_that_breaks_off_is_a_broken_stream(self, wire: HTTPWire, caller: Caller) -> None:
         """If the network connection breaks during a stream, StreamBroken is raised. This needs a streamed recording."""

@@ -158,8 +158,7 @@ class HTTPWire:
         self.request = self.request_for(HELLO)
         """The request for a short user message."""
         self.recorded = longest_stream(subject)
-        scope, plain = replace(subject.scope(), content_type="text/event-stream"), replace(subject.dialect, framings={})
-        self.stream = self.recorded or RecordedStream(plain, scope, "a sample", b"data: 1\n\ndata: 2\n\n")
+        self.stream = self.recorded or _sample_stream(subject)
         """The stream that the test servers send: the longest recorded one, or two sample events."""
 
     def request_for(self, text: str) -> WireRequest:
@@ -209,6 +208,12 @@ class HTTPWire:
         adapter = sabir.ModelAdapter(*arguments, settings=once)
         with closing(caller, adapter):
             yield adapter
+
+
+def _sample_stream(subject: AdapterUnderTest) -> RecordedStream:
+    """Return a stream of two events, which the dialect does not know."""
+    scope, plain = replace(subject.scope(), content_type="text/event-stream"), replace(subject.dialect, framings={})
+    return RecordedStream(plain, scope, "a sample", b"data: 1\n\ndata: 2\n\n")
 
 
 @contextmanager

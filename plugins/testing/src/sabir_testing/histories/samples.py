@@ -7,6 +7,7 @@ that answered, because not every recording is from a vendor. Their origins have 
 their signed state is never sent to a provider.
 """
 
+import base64
 import json
 from collections.abc import Mapping
 from functools import cache
@@ -74,11 +75,16 @@ JSON_KINDS: Mapping[str, Any] = {
 
 
 def medium(modality: Modality, form: str, provider: str) -> tuple[sabir.MediaPart, str]:
-    """Return a medium in one of the forms "url", "bytes" and "file", and the text that a request with it contains."""
+    """Return a medium in one of the forms "url", "bytes" and "file", and the text that a request with it contains.
+
+    The form "undetected" is bytes that do not show their type.
+    """
     suffix, mime, content = MEDIA_FILES[modality]
     name = f"kit.{suffix}"
-    mark = {"bytes": content, "url": f"https://example.org/{name}", "file": FILE_ID}[form]
-    prefix = {"bytes": f"data:{mime};base64,", "url": "", "file": f"provider-file:{provider}/"}[form]
+    url, undetected = f"https://example.org/{name}", base64.b64encode(b"kit, and no known signature").decode()
+    mark = {"bytes": content, "undetected": undetected, "url": url, "file": FILE_ID}[form]
+    in_data = f"data:{mime};base64,"
+    prefix = {"bytes": in_data, "undetected": in_data, "url": "", "file": f"provider-file:{provider}/"}[form]
     return sabir.MediaPart(modality=modality, url=prefix + mark, mime=mime, name=name), mark
 
 

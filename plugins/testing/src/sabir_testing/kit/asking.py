@@ -6,6 +6,7 @@
 This module does not import pytest, because `sabir check` uses it too.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import files, packages_distributions
@@ -13,12 +14,23 @@ from typing import Any, Literal, TypeAlias
 
 import sabir
 from sabir import Message, Reply
-from sabir.authoring import Access, Connection, Credential, Dialect, Provider, ServerEvent, WireRequest, WireResponse
+from sabir.authoring import (
+    Access,
+    Connection,
+    Credential,
+    Dialect,
+    KeySource,
+    Provider,
+    ServerEvent,
+    WireRequest,
+    WireResponse,
+)
 from sabir.errors import SabirError
 
 from sabir_testing.cassettes import RecordedExchange
 from sabir_testing.kit.service_questions import MOST_ROUNDS, ServiceQuestion
 from sabir_testing.reading import as_json, leaves
+from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 WRONG_KEY, MISSING_MODEL = "wrong", "missing"
 """A key that services refuse, and the name of a model that they do not have."""
@@ -131,6 +143,24 @@ def send_recorded(
     with sabir.ModelAdapter(*arguments, speaks_as=adapter.speaks_as, settings=adapter.settings) as recorder:
         outcome = ask_model(recorder, outcome, received)
         return replace(outcome, exchanges=tuple(response.exchange() for response in provider.answers))
+
+
+def secret_keys(adapter: sabir.ModelAdapter) -> list[str]:
+    """Return the secret values that requests of an adapter may contain, in whatever header: those of `api_key=`, and
+    those that its provider's credentials have in variables and files. Recordings must not contain them.
+
+    Short values, which could be a part of harmless texts, are left out, and so is what a function returns that is
+    passed as `api_key=`.
+    """
+    secret = [each for each in adapter.provider.credentials if each.secret]
+    passed = adapter.access.api_key
+    by_name = passed if isinstance(passed, Mapping) else {"": passed}
+    harmless = {"profile", *(each.name for each in adapter.provider.credentials)} - {each.name for each in secret}
+    values: list[object] = [value for name, value in by_name.items() if name not in harmless]
+    values += [os.environ.get(name) for each in secret for name in each.variables]
+    values += [each.value.get_secret_value() for each in KeySource.find(secret) if each.value]
+    keys = dict.fromkeys(each for each in values if isinstance(each, str))
+    return [key for key in keys if len(key) >= SHORTEST_SECRET]
 
 
 def distribution_of(module: str) -> str:

@@ -8,9 +8,8 @@ Each question is sent at most once as a complete and once as a streamed request 
 result.
 """
 
-import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -29,6 +28,7 @@ from sabir_testing.kit.asking import (
     QuestionResult,
     Suffix,
     distribution_of,
+    secret_keys,
     send_recorded,
 )
 from sabir_testing.kit.capabilities import REFUSED
@@ -36,7 +36,6 @@ from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.service_questions import ANSWERED, FAILING, QUESTIONS, ServiceQuestion
 from sabir_testing.kit.suite import AdapterUnderTest, Suite
 from sabir_testing.network import NetworkForbidden, network_forbidden
-from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 OWN_ID = re.compile(r"(^|_)id$|Id$|ID$")
 """Names of fields that contain an id."""
@@ -191,12 +190,7 @@ class Service:
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.suite.live(name) as adapter:
-            # scrub the key of the adapter and of the provider's variables, in whatever header it is sent
-            passed = adapter.access.api_key
-            variables = [name for each in adapter.provider.credentials if each.secret for name in each.variables]
-            keys = [*(passed.values() if isinstance(passed, Mapping) else [passed]), *map(os.environ.get, variables)]
-            secrets = [key for key in keys if isinstance(key, str) and len(key) >= SHORTEST_SECRET]
-            scrub = replace(self.suite.scrub, secrets=(*self.suite.scrub.secrets, *secrets))
+            scrub = replace(self.suite.scrub, secrets=(*self.suite.scrub.secrets, *secret_keys(adapter)))
             with recording(path, self._provenance(name, adapter), scrub=scrub, allowed=self.suite.allowed):
                 outcome = self._send(adapter, name, suffix)
                 expects, error = outcome.question.expects, outcome.error

@@ -23,13 +23,14 @@ from weakref import WeakKeyDictionary
 
 import pytest
 import sabir
-from sabir import ApiKey, Loss, Message, Option, Rendering, Settings, Target
+from sabir import ApiKey, CallError, Loss, Message, Option, Rendering, Settings, Target
 from sabir.authoring import (
     Access,
     Connection,
     Credential,
     DecodeScope,
     Dialect,
+    FinishReason,
     JSONValue,
     Part,
     Provider,
@@ -304,6 +305,14 @@ class Suite:
     """What is removed from recordings, in addition to the keys in use. Name headers here that the dialect reads."""
     allowed: ClassVar[Sequence[Allowed]] = ()
     """Texts in recordings that look like secrets but are not, with the reason."""
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {}
+    """The vendor's finish reason → the neutral one, from the vendor's documentation. The tests put each of them into a
+    recorded answer, so that the dialect's table is also tested for reasons that no recording has.
+    """
+    error_codes: ClassVar[Mapping[str, type[CallError]]] = {}
+    """The vendor's error code → the class of the error, from the vendor's documentation. The tests put each of them
+    into a recorded failure.
+    """
     blocks: ClassVar[Sequence[Part]] = ()
     """Parts that only this provider creates and reads, in addition to those in its recordings. The laws are tested with
     them.
@@ -366,6 +375,7 @@ class Suite:
             check_suite(cls)
 
 
+_MAPPINGS = ("xfail", "capabilities", "prompts", "settings", "finish_reasons", "error_codes")
 _ATTRIBUTES = [name for name in vars(Suite) if not name.startswith("_")]
 Case = TypeVar("Case", bound=Callable[..., object])
 Marked = TypeVar("Marked", bound=Callable[..., object])
@@ -435,7 +445,7 @@ def _check_types(suite: type[Suite], who: str) -> None:
     """Raise TypeError for an attribute of a wrong type, which would otherwise cause unclear failures later."""
     expected: Mapping[str, tuple[type | UnionType, str]] = {
         "adapter": (sabir.ModelAdapter, "the result of sabir.adapter('provider:model')"),
-        **{what: (Mapping, "a dict") for what in ("xfail", "capabilities", "prompts", "settings")},
+        **{what: (Mapping, "a dict") for what in _MAPPINGS},
         "cassettes": (Path | None, "a Path: Path(__file__).parent / 'cassettes'"),
     }
     for name, (kind, remedy) in expected.items():

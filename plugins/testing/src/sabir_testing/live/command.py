@@ -17,7 +17,7 @@ from sabir.errors import SettingsInvalid
 
 from sabir_testing.live.display import document, header, row_lines, summary_lines
 from sabir_testing.live.questions import ROW_NAMES, USAGE, USAGE_ROWS, Estimate, estimate, plan
-from sabir_testing.live.running import LiveCheck, secrets_of
+from sabir_testing.live.running import LiveCheck, require_key
 
 MODEL_VARIABLE = "SABIR_MODEL"
 INTERRUPTED = 130
@@ -57,7 +57,7 @@ def check(  # each parameter is a flag
         rows = plan(adapter, wanted)
         expected = estimate(adapter, rows)
         if expected.calls:
-            secrets_of(adapter)  # raises for a missing key, before the question
+            require_key(adapter)
             if not _confirm(name, expected, yes):
                 return 1
         server = "the service of --base-url, not a vendor's own service" if base_url else ""

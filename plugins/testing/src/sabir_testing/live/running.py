@@ -20,11 +20,10 @@ from sabir import Reply
 from sabir.authoring import KeySource, installed_hooks, one_line
 
 from sabir_testing.cassettes import CassetteFailed, recording
-from sabir_testing.kit.asking import QuestionResult, send_recorded
+from sabir_testing.kit.asking import QuestionResult, secret_keys, send_recorded
 from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.live.questions import USAGE, USAGE_ROWS, PlannedRow, needs_key
 from sabir_testing.scrubbing import Scrubbing
-from sabir_testing.scrubbing.spellings import SHORTEST_SECRET
 
 Outcome: TypeAlias = Literal["ok", "failed", "not supported", "interrupted"]
 
@@ -119,7 +118,7 @@ class LiveCheck:
         if self.save is None:
             return None
         path = self.save / f"{planned.row.question}{planned.row.suffix}.yaml"
-        scrub = Scrubbing(secrets=tuple(secrets_of(self.adapter)))
+        scrub = Scrubbing(secrets=tuple(secret_keys(self.adapter)))
         stack.enter_context(recording(path, self._provenance(), scrub=scrub))
         return path
 
@@ -174,18 +173,10 @@ def cost_of(replies: Sequence[Reply]) -> Decimal | None:
     return None if None in costs else sum((cost or Decimal(0) for cost in costs), Decimal(0))
 
 
-def secrets_of(adapter: sabir.ModelAdapter) -> list[str]:
-    """Return the adapter's secret keys, which cassettes must not contain.
-
-    Raises CredentialsMissing if the provider needs a key and there is none.
-    """
-    access, provider = adapter.access, adapter.provider
+def require_key(adapter: sabir.ModelAdapter) -> None:
+    """Raise CredentialsMissing if the provider needs a key and there is none."""
     if needs_key(adapter):
-        KeySource(provider.name, access.api_key, provider.credentials).read()
-    known = KeySource.find(provider.credentials)
-    keys = [str(each.value.get_secret_value()) for each in known if each.credential.secret and each.value]
-    keys += [access.api_key] if isinstance(access.api_key, str) else []
-    return [key for key in keys if len(key) >= SHORTEST_SECRET]
+        KeySource(adapter.provider.name, adapter.access.api_key, adapter.provider.credentials).read()
 
 
 def server_of(adapter: sabir.ModelAdapter) -> str:

@@ -59,7 +59,7 @@ def read_ending(found: Fields, scope: DecodeScope) -> dict[str, Any]:
         "finish_reason": FINISH_REASONS.get(raw, "other"),
         "raw_finish_reason": raw or None,
         "usage": _usage(object_or_empty(found.get("usage"))),
-        "origin": scope.origin(None, text_or_empty(found.get("id")) or None),
+        "origin": scope.origin(None, text_or_empty(found.get("id"))),
         "details": {**details, **({"message": further} if further else {})} or None,
     }
 

@@ -48,7 +48,7 @@ class ChatDecoder:
         match found.get("type"):
             case "message-start":
                 self._id = found.get("id")
-                yield ReplyStart(origin=self._scope.origin(None, text_or_empty(self._id) or None))
+                yield ReplyStart(origin=self._scope.origin(None, text_or_empty(self._id)))
             case "tool-plan-delta" if more := text_or_empty(message.get("tool_plan")):
                 self._plan += more
                 yield from self._grow(BlockStart(index=PLAN, kind="reasoning"), more)

@@ -61,7 +61,7 @@ def read_end(answer: Fields, scope: DecodeScope) -> dict[str, Any]:
         "finish_reason": FINISH.get(reason, "other"),
         "raw_finish_reason": reason or None,
         "usage": Usage(**counts, details=usage or None),
-        "origin": scope.origin(text_or_empty(answer.get("model")) or None, text_or_empty(answer.get("id")) or None),
+        "origin": scope.origin(text_or_empty(answer.get("model")), text_or_empty(answer.get("id"))),
         "details": unknown_fields(answer, END_FIELDS) or None,
     }
 

@@ -10,7 +10,7 @@ from sabir.authoring import Calls, Dialect, IdentifierRule, JSONLines, MediaRule
 
 from sabir_lantern.decode import decode
 from sabir_lantern.encode import encode_request, encode_turn
-from sabir_lantern.errors import decode_error
+from sabir_lantern.errors import ERRORS
 from sabir_lantern.history import decode_history
 from sabir_lantern.stream import SayDecoder
 
@@ -45,7 +45,7 @@ SAY = Dialect(
     encode_request=encode_request,
     decode=decode,
     decoder=SayDecoder,
-    decode_error=decode_error,
+    decode_error=ERRORS.decode,
     decode_history=decode_history,
 )
 """The dialect `lantern.say`. Each function is defined in the module from which it is imported above."""

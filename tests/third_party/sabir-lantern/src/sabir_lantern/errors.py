@@ -6,13 +6,10 @@
 An unknown code gets the class of the HTTP status.
 """
 
-from collections.abc import Mapping
-
 from sabir import RateLimited
-from sabir.authoring import ErrorRule, ErrorTable, Failure, Fields
+from sabir.authoring import ErrorRule, ErrorTable, Fields
 from sabir.errors import (
     AuthenticationFailed,
-    CallError,
     ContentFiltered,
     ContextTooLong,
     InvalidRequest,
@@ -35,20 +32,7 @@ CODES = {
 }
 
 
-def _by_header(reported: Failure, status: int | None) -> type[CallError] | None:
-    return CODES.get(reported.headers.get(HEADER, ""))
-
-
-ERRORS = ErrorTable(rules=(ErrorRule(_by_header), ErrorRule.by_codes(CODES)))
-
-
-def decode_error(status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
-    """Return the CallError for a response with a status of 400 or more. Its `code` is the code in the header, because
-    the body has none.
-    """
-    error = ERRORS.decode(status, headers, body, provider)
-    error.code = headers.get(HEADER) or error.code
-    return error
+ERRORS = ErrorTable(rules=(ErrorRule.by_codes(CODES),), code_header=HEADER)
 
 
 def failure(fields: Fields) -> Fields:

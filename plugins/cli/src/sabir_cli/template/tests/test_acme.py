@@ -3,7 +3,7 @@
     pytest                     offline, with the recorded answers in tests/cassettes
     pytest --sabir-record      sends the requests again, and records the answers
 
-Change: `capabilities`, to what you know about the vendor. Then delete `live`, so that recording sends requests to the
+Change: `capabilities`, `finish_reasons` and `error_codes`, to what you know about the vendor. Then delete `live`, so that recording sends requests to the
 real service with the key in ACME_API_KEY, and name this service in `provenance`. If the vendor's SDK has types for
 requests, add a method `check_request(self, body)` that validates a body with them; the kit calls it for every request.
 If you cannot make the service fail in a certain way, add the name of that test to `xfail`, with the reason.
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sabir
+from sabir import errors
 from sabir_testing import DOWNGRADED, FULL, REFUSED, ProviderConformance
 
 CARRIED = (
@@ -45,6 +46,11 @@ class TestAcme(ProviderConformance):
     sdk = "httpx2"
     answers_repeat = True
     refused_body = {"limit": "many"}
+    finish_reasons = {"done": "stop", "calls": "option_calls", "limit": "length", "refused": "content_filter"}
+    error_codes = {
+        "too_long": errors.ContextTooLong, "forbidden_topic": errors.ContentFiltered, "no_credit": errors.QuotaExceeded,
+        "slow_down": errors.RateLimited, "overloaded": errors.Overloaded,
+    }  # fmt: skip
     prompts = {"rate_limited": "slow down", "overloaded": "overload"}
     xfail = {} if OTHERS else {HANDOVER: "no other provider is installed; sabir-echo would do"}
 

@@ -1,0 +1,112 @@
+"""Words of the vendor's documentation, which the author lists in the suite: each means what the author says.
+
+finish_reasons   word ──in place of a recorded finish reason──▶ decode ──▶ reply.finish_reason
+error_codes      code ──in place of a recorded failure's code──▶ decode_error ──▶ the class of the error
+                 a code that nobody knows ─────────────────────▶ the class that the status has without a code
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from sabir import CallError
+
+from sabir_testing.cassettes import RecordedExchange
+from sabir_testing.families.changed_replies import UNHEARD_OF
+from sabir_testing.kit.changed_answers import changeable_answers
+from sabir_testing.kit.failures import expect
+from sabir_testing.kit.service import AnswerCases, Service
+from sabir_testing.kit.suite import AdapterUnderTest, since_api
+from sabir_testing.reading import as_json, replace_at, walk
+
+UNINFORMATIVE = 418
+"""A status that no service uses, so that only the code decides."""
+
+
+@since_api(2)
+class DocumentedReplyCases(AnswerCases):
+    """The test cases of the family `replies` about documented finish reasons."""
+
+    family: ClassVar[str] = "replies"
+
+    def test_a_documented_finish_reason_is_read(self, service: Service) -> None:
+        """Each reason of the suite's `finish_reasons` gives the neutral reason that the suite names. This is tested
+        with recorded answers without calls, in which the finish reason is replaced.
+        """
+        for answer in changeable_answers(service):
+            places = answer.places_of(answer.reply.raw_finish_reason)
+            if not places or answer.reply.option_calls:
+                continue
+            for reason, expected in service.suite.finish_reasons.items():
+                changes = dict.fromkeys(places, reason)
+                actual = answer.reply_to(changes, f"the finish reason {reason!r}").finish_reason
+                what = f"the finish reason {reason!r} in {answer.label} becomes {actual!r}, but the suite's"
+                is_right = actual == expected
+                expect(is_right, f"{what} finish_reasons say {expected!r}", details=answer.details(changes))
+
+
+@since_api(2)
+class DocumentedErrorCases(AnswerCases):
+    """The test cases of the family `errors` about documented codes."""
+
+    family: ClassVar[str] = "errors"
+
+    def test_a_documented_code_is_read(self, service: Service) -> None:
+        """Each code of the suite's `error_codes` gives the class of error that the suite names. This is tested with
+        recorded failures, in whose body or header the code is replaced, and with a status that says nothing.
+        """
+        for name, exchange, code in _coded_failures(service):
+            for other, expected in service.suite.error_codes.items():
+                changed = replace(_with_code(exchange, code, other), status=UNINFORMATIVE)
+                error = _error_of(service.subject, changed)
+                what = (
+                    f"the code {other!r} in the recorded failure {name!r} gives {type(error).__name__}, but the suite's"
+                )
+                details = {"the headers": changed.headers, "the body": changed.response_body}
+                is_right = type(error) is expected and error.code == other
+                expect(is_right, f"{what} error_codes say {expected.__name__}", details=details)
+
+    def test_an_unknown_code_leaves_the_class_to_the_status(self, service: Service) -> None:
+        """A code that the dialect does not know is in `error.code`, and the class is the one of the same failure
+        without a code, with a status 401, 429 or 500.
+        """
+        for name, exchange, code in _coded_failures(service):
+            for status in (401, 429, 500):
+                changed, uncoded = (_with_code(exchange, code, other) for other in (UNHEARD_OF, ""))
+                error = _error_of(service.subject, replace(changed, status=status))
+                plain = _error_of(service.subject, replace(uncoded, status=status))
+                what = (
+                    f"the unknown code {UNHEARD_OF!r} in the recorded failure {name!r} with the status {status} gives"
+                )
+                expect(error.code == UNHEARD_OF, f"{what} the code {error.code!r}; keep the vendor's code")
+                what = f"{what} {type(error).__name__}, but no code gives {type(plain).__name__}"
+                expect(type(error) is type(plain), f"{what}; let the status decide")
+
+
+def _coded_failures(service: Service) -> Iterator[tuple[str, RecordedExchange, str]]:
+    """Yield the recorded failures with a code in their body or in a header, each with its name and code."""
+    for name, exchange in service.failures():
+        code = _error_of(service.subject, exchange).code
+        if code and _with_code(exchange, code, UNHEARD_OF) != exchange:
+            yield name, exchange, code
+
+
+def _with_code(exchange: RecordedExchange, code: str, other: str) -> RecordedExchange:
+    """Return a failure with another code, in the body and in the headers."""
+    document: Any = as_json(exchange.response_body)
+    body = exchange.response_body
+    if isinstance(document, dict | list):
+        for leaf in walk(document):
+            if leaf.value == code and not leaf.is_name:
+                document = replace_at(document, leaf.path, other)
+        body = json.dumps(document).encode()
+    headers = {name: other if text == code else text for name, text in exchange.headers.items()}
+    is_same = document == as_json(exchange.response_body) and headers == dict(exchange.headers)
+    return exchange if is_same else replace(exchange, headers=headers, response_body=body)
+
+
+def _error_of(subject: AdapterUnderTest, exchange: RecordedExchange) -> CallError:
+    return subject.dialect.decode_error(
+        exchange.status, exchange.headers, exchange.response_body, subject.target.provider
+    )

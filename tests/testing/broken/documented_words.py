@@ -1,0 +1,41 @@
+"""Adapters whose tables lack a documented word, or know one that no documentation has."""
+
+from collections.abc import Mapping
+
+from sabir.errors import Overloaded
+from sabir_testing.families.documented_words import UNHEARD_OF
+
+from tests.testing.broken.changed_replies import both_ways, ending
+from tests.testing.broken.errors import as_class, misjudging, with_fields
+from tests.testing.broken.replies import Changes
+from tests.testing.harness import Breakage
+
+REASON = "test_a_documented_finish_reason_is_read"
+CODE = "test_a_documented_code_is_read"
+UNKNOWN_CODE = "test_an_unknown_code_leaves_the_class_to_the_status"
+
+
+def of_code(code: str, fault: str) -> Breakage:
+    """A code is misread: as another class, or not kept."""
+    return misjudging(
+        lambda status, headers, body: code.encode() in body,
+        lambda error: with_fields(error, code=None) if fault == "lost" else as_class(Overloaded, error),
+    )
+
+
+def refused_as(reason: str) -> Changes:
+    """The documented reason "refused", which no recording has, is read as another one."""
+    return lambda reply: {"finish_reason": reason} if reply.raw_finish_reason == "refused" else {}
+
+
+BROKEN: Mapping[str, Breakage] = {
+    REASON: ending(refused_as("stop"), "whole"),
+    CODE: of_code("no_credit", "misread"),
+    UNKNOWN_CODE: of_code(UNHEARD_OF, "misread"),
+}
+FAULTS: Mapping[tuple[str, str], Breakage] = {
+    **both_ways(REASON, "a reason is in no table", refused_as("other")),
+    (CODE, "a code is lost"): of_code("no_credit", "lost"),
+    (UNKNOWN_CODE, "an unknown code is lost"): of_code(UNHEARD_OF, "lost"),
+}
+"""(Case, the fault) → an adapter that the case stops."""

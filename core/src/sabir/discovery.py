@@ -11,6 +11,7 @@ suggest what to write for the name of a missing provider: it declares the text a
 group `sabir.hints`.
 """
 
+import json
 import logging
 import re
 import threading
@@ -71,8 +72,18 @@ def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an ent
     """
     if not named:
         return within_limit(lambda: load_entry_point(point), point)
-    with ProviderBroken.blaming(f"{_label(point)} cannot be loaded", "reinstall or remove it"):
+    with ProviderBroken.blaming(f"{_label(point)} cannot be loaded", _remedy(point)):
         return point.load()
+
+
+def _remedy(point: EntryPoint) -> str:
+    """Return what to do if an entry point cannot be loaded: an editable install is the user's own code."""
+    source = (point.dist and point.dist.read_text("direct_url.json")) or "{}"
+    with suppress(ValueError, AttributeError):
+        origin = json.loads(source)
+        if origin.get("dir_info", {}).get("editable"):
+            return f"fix the import in {origin['url'].removeprefix('file://')}"
+    return "reinstall or remove it"
 
 
 def within_limit(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:

@@ -20,7 +20,7 @@ from sabir_testing.families.stored_requests import check_change, count_usual_los
 from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.changed_answers import renumbered
-from sabir_testing.kit.inserted_objects import SECOND, STRANGE, unknown_object
+from sabir_testing.kit.inserted_objects import SECOND, UNKNOWN_TYPE
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at
 
@@ -57,8 +57,9 @@ class LosslessHistoryCases(Suite):
         """
         body, usual = _stored_request(subject)
         for path in _lists_of_objects(body) if usual is not None else ():
-            changed = replace_at(body, path, [*member_at(body, path), unknown_object()])
-            check_change(subject, changed, usual or 0, STRANGE, f"an object of an unknown type in {format_path(path)}")
+            changed = replace_at(body, path, [*member_at(body, path), {"type": UNKNOWN_TYPE}])
+            change = f"an object of the unknown type {UNKNOWN_TYPE!r} in {format_path(path)}"
+            check_change(subject, changed, usual or 0, UNKNOWN_TYPE, change)
 
     def test_a_second_text_of_a_stored_list_is_kept(self, subject: AdapterUnderTest) -> None:
         """If a list in a stored request contains a second text, it is in the next request or in a loss, or the request

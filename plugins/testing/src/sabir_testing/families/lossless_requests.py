@@ -88,7 +88,7 @@ def _medium_of(subject: AdapterUnderTest, modality: Modality) -> tuple[MediaPart
 
 def _request_with_failure(subject: AdapterUnderTest, **fields: Any) -> RenderedHistory:
     """Return the request with an error result that has these fields."""
-    failure = {"is_error": True, "error_type": "Failed", "error_message": "kit-no-such-word", **fields}
+    failure = {"is_error": True, "error_type": "Failed", "error_message": "The book lacks it.", **fields}
     history = [QUESTION, SUN, result_message("kit-call-1", **failure)]
     return subject.request_for(history, OPTIONS, Settings(unsupported_media="drop"))
 

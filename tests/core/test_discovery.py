@@ -108,10 +108,10 @@ def test_the_import_of_an_editable_install_is_to_be_fixed(install: Install, tmp_
     """Its code is the author's, who cannot reinstall it to mend it."""
     install("mine", {"sabir.providers": {"mine": "of_mine:mine"}}, of_mine="from sabir import no_such_name")
     (metadata,) = (tmp_path / "site").glob("mine-*.dist-info")
-    origin = {"url": "file:///home/ada/sabir-mine", "dir_info": {"editable": True}}
+    origin = {"url": "file:///src/sabir-mine", "dir_info": {"editable": True}}
     (metadata / "direct_url.json").write_text(json.dumps(origin))
 
-    with pytest.raises(ProviderBroken, match="no_such_name.*; fix the import in /home/ada/sabir-mine$"):
+    with pytest.raises(ProviderBroken, match=r"no_such_name.*; fix the import$"):
         Registry().provider("mine")
 
 

@@ -11,7 +11,6 @@ suggest what to write for the name of a missing provider: it declares the text a
 group `sabir.hints`.
 """
 
-import json
 import logging
 import re
 import threading
@@ -78,12 +77,8 @@ def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an ent
 
 def _remedy(point: EntryPoint) -> str:
     """Return what to do if an entry point cannot be loaded: an editable install is the user's own code."""
-    source = (point.dist and point.dist.read_text("direct_url.json")) or "{}"
-    with suppress(ValueError, AttributeError):
-        origin = json.loads(source)
-        if origin.get("dir_info", {}).get("editable"):
-            return f"fix the import in {origin['url'].removeprefix('file://')}"
-    return "reinstall or remove it"
+    source = (point.dist and point.dist.read_text("direct_url.json")) or ""
+    return "fix the import" if re.search(r'"editable"\s*:\s*true', source) else "reinstall or remove it"
 
 
 def within_limit(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:

@@ -178,14 +178,14 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
     return {"text": text}
 
 
-def _error_text(result: sabir.OptionResultPayload, text: str) -> str:
+def _error_text(failure: sabir.OptionResultPayload, text: str) -> str:
     """Return an error as text, followed by the text of its parts; "" for a success. An error that `decode_history` read
     is its message alone.
     """
-    if not result.is_error:
+    if not failure.is_error:
         return ""
-    is_stored = (result.error_type, result.retryable) == (STORED_ERROR_TYPE, None)
-    error = (is_stored and result.error_message) or result.error_text
+    is_stored = (failure.error_type, failure.retryable) == (STORED_ERROR_TYPE, None)
+    error = (is_stored and failure.error_message) or failure.error_text
     return f"{error}\n{text}" if text else error
 
 

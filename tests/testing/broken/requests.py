@@ -188,12 +188,16 @@ def promising(side: str, modality: str, form: str) -> Breakage:
             return True
         return form != "file" and ("image/png" in piece.url[:20] or piece.name is None)
 
+    def sift(entry: Any) -> Any:
+        is_error = entry.message.result is not None and entry.message.result.is_error
+        return entry if is_error else entry._replace(pieces=tuple(filter(is_kept, entry.pieces)))
+
     def broken(base: Dialect) -> Dialect:
         row: Any = (side, modality)
         rule = replace(base.tables.media.get(row, MediaRule()), **{FORMS[form]: ""})
 
         def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
-            sifted = tuple(entry._replace(pieces=tuple(filter(is_kept, entry.pieces))) for entry in turn.entries)
+            sifted = tuple(map(sift, turn.entries))
             return base.encode_turn(turn._replace(entries=sifted) if turn.side == side else turn, scope, losses)
 
         tables = replace(base.tables, media={**base.tables.media, row: rule})

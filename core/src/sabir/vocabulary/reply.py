@@ -32,11 +32,10 @@ from sabir.vocabulary.settings import Bounds, Target
 FinishReason: TypeAlias = Literal[
     "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"
 ]
-"""Why a reply ended.
-
-stop: complete · option_calls: the model calls options · native_calls: the model calls a provider's own tool whose
-result the program must send · length: a token limit was reached · content_filter: refused or filtered · paused: send
-the conversation with this reply again to continue · error: the provider failed · other: see `raw_finish_reason`
+"""Why a reply ended: `stop` (complete), `option_calls` (the model calls options), `native_calls` (the model calls a
+provider's own tool whose result the program must send), `length` (a token limit was reached), `content_filter` (refused
+or filtered), `paused` (the provider stopped within its turn: send the conversation with this reply again to continue),
+`error` (the provider failed), or `other` (see `raw_finish_reason`).
 """
 FinishedCalls: TypeAlias = Literal["unknown", "followed", "all"]
 """Which option calls of a cut-off reply the API guarantees to be complete.

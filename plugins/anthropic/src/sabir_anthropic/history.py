@@ -34,7 +34,7 @@ from sabir.authoring import (
 from sabir_anthropic.decode import decode_block, opaque_block
 from sabir_anthropic.encode import STORED_ERROR_TYPE
 from sabir_anthropic.native import read_declaration
-from sabir_anthropic.request import CHOICES, FIELDS
+from sabir_anthropic.request import CHOICES, DEFAULT_NAME, FIELDS
 from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints, AnthropicSettings
 
 LocatedBlocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
@@ -275,7 +275,7 @@ class _MessagesHistory(History):
         config = History.expect(output_config, dict, "output_config")
         form = object_or_empty(config.get("format"))
         schema = form.get("schema")
-        name = text_or_empty(object_or_empty(schema).get("title")) or "output"
+        name = text_or_empty(object_or_empty(schema).get("title")) or DEFAULT_NAME
         is_schema = form.get("type") == "json_schema" and form.keys() == {"type", "schema"}
         if is_schema and self.set_response_format(name, schema):
             config = without_fields(config, "format")

@@ -55,6 +55,8 @@ BEYOND_CONTEXT = "output_beyond_context"
 Models before Claude 4.5 refuse such requests. Later models accept them and stop where the context ends.
 https://platform.claude.com/docs/en/build-with-claude/context-windows
 """
+DEFAULT_NAME = "output"
+"""The name of a decoded response format whose schema has no title. It is not sent as a title."""
 PATH = "/v1/messages"
 COUNT_FIELDS = frozenset({
     "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
@@ -301,8 +303,10 @@ class _RequestBuilder:
             self.lose("dropped", f"the API does not accept this schema: {refusal}", "response_format")
             return None
         fitted.report(self._scope.losses, "settings.response_format.schema")
-        if wanted.description:
-            fitted.schema.setdefault("description", wanted.description)
+        annotations = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description}
+        for keyword, text in annotations.items():
+            if text:
+                fitted.schema.setdefault(keyword, text)
         return {"type": "json_schema", "schema": fitted.schema}
 
     def _tool_choice(self, tools: Sequence[AnthropicObject]) -> dict[str, Any]:

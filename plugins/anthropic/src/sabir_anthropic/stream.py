@@ -42,7 +42,7 @@ SHOWN_KINDS = frozenset(BLOCK_KINDS.values())
 """The kinds of blocks whose texts are events."""
 TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """Type of a delta → its field with text to append. Other deltas set fields of the block, except `citations_delta`,
-which appends a citation.
+which appends a citation. A field that has a text already is stored in an object under the delta's type.
 """
 
 
@@ -67,12 +67,14 @@ class _OpenContentBlock:
             cited.append(delta.get("citation"))
             return ""
         for name, value in delta.items():  # deltas of other types contain complete fields, such as a signature
-            # A value that is not a text does not replace a text.
+            if name == "type" or value is None:
+                continue
             has_text = name in self.pieces or bool(text_or_empty(self.block.get(name)))
-            if name != "type" and value is not None and (isinstance(value, str) or not has_text):
+            if has_text and (name in TEXT_FIELDS.values() or not isinstance(value, str)):
+                own = kind or "delta"  # a text that arrived is not replaced
+                self.block[own] = {**object_or_empty(self.block.get(own)), name: value}
+            else:
                 self.block[name] = value
-                if name != "partial_json":
-                    self.pieces.pop(name, None)
         return ""
 
     def build(self) -> dict[str, Any]:

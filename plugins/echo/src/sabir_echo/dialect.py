@@ -35,6 +35,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_ca
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 ITEM_FIELDS = {"from", "text", "call", "answers", "failed"}
 CALL_FIELDS = {"id", "name", "arguments"}
+STORED_ERROR_TYPE = "failed"
+"""The `error_type` of errors in stored requests, whose text is sent again unchanged."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -156,7 +158,9 @@ def _decode_item(
     if item["answers"] not in calls:
         answers = item["answers"]
         raise HistoryInvalid(f"a result answers the call {answers!r}, which no earlier item has; import all messages")
-    failure = {"is_error": True, "error_type": "failed", "error_message": item["text"]} if item["failed"] else {}
+    failure = (
+        {"is_error": True, "error_type": STORED_ERROR_TYPE, "error_message": item["text"]} if item["failed"] else {}
+    )
     result = None if failure else item["text"]
     name = calls[item["answers"]]
     return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, result=result, **failure)
@@ -170,8 +174,19 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
         return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
     if result := entry.message.result:
         value = result.result if isinstance(result.result, str) else result.result_json
-        return {"answers": entry.wire_id, "failed": result.is_error, "text": result.error_message or text or value}
+        return {"answers": entry.wire_id, "failed": result.is_error, "text": _error_text(result, text) or text or value}
     return {"text": text}
+
+
+def _error_text(failure: sabir.OptionResultPayload, text: str) -> str:
+    """Return an error as text, followed by the text of its parts; "" for a success. An error that `decode_history` read
+    is its message alone.
+    """
+    if not failure.is_error:
+        return ""
+    is_stored = (failure.error_type, failure.retryable) == (STORED_ERROR_TYPE, None)
+    error = (is_stored and failure.error_message) or failure.error_text
+    return f"{error}\n{text}" if text else error
 
 
 PLAIN = Dialect(

@@ -15,6 +15,9 @@ from sabir_testing.families.framings import FramingCases
 from sabir_testing.families.further_replies import FurtherReplyCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
+from sabir_testing.families.lossless_history import LosslessHistoryCases
+from sabir_testing.families.lossless_replies import LosslessReplyCases, LosslessStreamCases
+from sabir_testing.families.lossless_requests import LosslessRequestCases
 from sabir_testing.families.replies import ReplyCases
 from sabir_testing.families.requests import RequestCases
 from sabir_testing.families.stored_meanings import StoredMeaningCases
@@ -27,14 +30,18 @@ class _CommonCases(
     ContractCases,
     RequestCases,
     CompleteRequestCases,
+    LosslessRequestCases,
     LawCases,
     StoredRequestCases,
     StoredMeaningCases,
+    LosslessHistoryCases,
     ReplyCases,
     ChangedReplyCases,
     FurtherReplyCases,
     DocumentedReplyCases,
+    LosslessReplyCases,
     StreamCases,
+    LosslessStreamCases,
     FramingCases,
     ErrorCases,
     DocumentedErrorCases,

@@ -300,6 +300,9 @@ def _error_events(suite: Suite, stream: RecordedStream, body: str) -> list[Serve
     is not a JSON object, unless the suite's `error_event` returns an event.
     """
     if (event := suite.error_event(body)) is not None:
+        who, kind = type(suite).__name__, type(event).__name__
+        what = f"{who}.error_event returns a value of the type {kind}; return a ServerEvent(data, name), or None"
+        expect(isinstance(event, ServerEvent), what)
         return [event]
     if not isinstance(as_json(body), Mapping):
         return []

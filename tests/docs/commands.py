@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from cyclopts import App
 from sabir_actors.command import threads
+from sabir_calls.batches.command import batch
+from sabir_calls.command import map_
 from sabir_cli.chat.slash_commands import SLASH_COMMANDS
 from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
@@ -20,8 +22,9 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (check, embed, local, runs, threads, worker):
+    for command in (batch, check, embed, local, runs, threads, worker):
         whole.command(command)
+    whole.command(map_, name="map")
     return whole
 
 

@@ -107,21 +107,15 @@ class RequestScope:
     headers: dict[str, str] = field(default_factory=dict)
     """HTTP headers that the request needs. The dialect adds them; the user's `extra_headers` take precedence."""
     argument_names: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """Option name → (argument name in the request → real argument name). The dialect adds the arguments that it
-    renamed, so that calls are decoded correctly.
-    """
+    """Option name → (argument name in the request → real argument name), for arguments that the dialect renamed."""
     reasoning_is_off: bool = False
     """Set to True by the dialect if a vendor setting turns reasoning off."""
     unchecked: list[str] = field(default_factory=list)
-    """Paths of settings and options that are sent although no source documents that the target accepts them. Shown in
-    `Rendering.unchecked`.
-    """
+    """Paths of settings and options that no source documents; they are sent, and shown in `Rendering.unchecked`."""
     native: Mapping[str, Any] = field(default_factory=dict)
     """Fields of the request for the vendor's own tools, from `NativeTool.encode`. Join lists with the dialect's own."""
     native_choice: JSONValue = None
-    """The value of the API's field for the choice of a tool, from `NativeTool.choice`. None if no native tool must be
-    used.
-    """
+    """The value for the choice of a tool, from `NativeTool.choice`; None if no native tool must be used."""
     only_as_stream: bool = False
     """Set to True by the dialect if the answer may take too long for one response. Core then requests a stream
     (unless `extra_body` sets a field that asks for one), and `send` still returns a complete reply.

@@ -20,9 +20,9 @@ async def later(text: str) -> str:
     return text.upper()
 
 
-def insist() -> None:
-    """What echo hears of this failure makes it call again."""
-    raise RuntimeError("call insist {}")
+def insist() -> str:
+    """What echo hears of this makes it call again."""
+    return "call insist {}"
 
 
 def fail_next() -> str:

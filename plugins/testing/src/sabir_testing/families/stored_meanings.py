@@ -15,7 +15,12 @@ from sabir import DecodedHistory, MediaPart, Message, Settings
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
-from sabir_testing.families.stored_requests import FEATURES, check_change, check_unknown_field, count_usual_losses
+from sabir_testing.families.stored_requests import (
+    FEATURES,
+    check_change,
+    check_unknown_field,
+    count_usual_losses,
+)
 from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.failures import describe_message

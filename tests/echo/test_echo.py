@@ -122,7 +122,7 @@ def test_values_and_parts_come_back_as_text(llm: sabir.ModelAdapter) -> None:
         chat += [*reply.messages, *sabir.answer_sync(reply, [offered])]
         found[which] = llm.complete_sync(chat).text
 
-    assert found == {"value": '{"a":[1,null]}', "nothing": "null", "parts": "one two"}
+    assert found == {"value": '{"a":[1,null]}', "nothing": "null", "parts": "one \ntwo"}
 
 
 def test_names_that_the_wire_does_not_take_are_mapped_and_mapped_back(llm: sabir.ModelAdapter) -> None:

@@ -87,6 +87,17 @@ def joined(side: str, turn: Turn) -> Turn:
     return turn._replace(entries=tuple(entries)) if entries else turn
 
 
+def joined_result(turn: Turn) -> Turn:
+    """The texts of a result become one text, if each is one hyphenated word."""
+
+    def join(entry: Any) -> Any:
+        texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
+        is_meant = len(texts) == len(entry.pieces) == 2 and all("-" in text and " " not in text for text in texts)
+        return entry._replace(pieces=(TextPart(text="".join(texts)),)) if is_meant else entry
+
+    return turn._replace(entries=tuple(map(join, turn.entries))) if turn.side == "results" else turn
+
+
 def _joined_instructions(text: str) -> str:
     words = text.split("\n\n")
     return "".join(words) if all("-" in word and " " not in word for word in words) else text
@@ -133,6 +144,7 @@ BROKEN: Mapping[str, Breakage] = {
     f"{NEIGHBOURS}[user]": before(partial(joined, "user")),
     f"{NEIGHBOURS}[llm]": before(partial(joined, "assistant")),
     f"{NEIGHBOURS}[system]": _field("instructions", _joined_instructions),
+    "test_texts_of_a_result_stay_apart": before(joined_result),
     **{f"{UNHEARD_OF}[{modality}]": accepting(modality) for modality in ("image", "audio")},
     EFFORTS: _field("effort", lambda effort: "high" if effort == "medium" else effort),
     **{f"{VENDOR}[{name}]": replacing(field) for name, field in WIRE_FIELDS.items()},

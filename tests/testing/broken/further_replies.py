@@ -56,6 +56,20 @@ def stateful(own: Any, body: bytes, scope: DecodeScope) -> Reply:
     return reply.model_copy(update={"messages": tuple(messages)})
 
 
+def repetitive(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """The state of a call contains its arguments."""
+    reply: Reply = own(body, scope)
+    messages = [
+        message.model_copy(
+            update={"payload": message.call.model_copy(update={"state": {"a": message.call.raw_arguments}})}
+        )
+        if message.call is not None
+        else message
+        for message in reply.messages
+    ]
+    return reply.model_copy(update={"messages": tuple(messages)})
+
+
 def nameless(base: Any) -> Any:
     """No header has the id of a request."""
     base.request_ids = ()
@@ -63,7 +77,7 @@ def nameless(base: Any) -> Any:
 
 
 LACKS = "test_what_an_answer_lacks_is_none"
-DETAILS = "test_details_repeat_nothing"
+DETAILS = "test_details_and_states_repeat_nothing"
 BROKEN: Mapping[str, Breakage] = {
     "test_an_answer_keeps_the_model_that_answered": changed(decode=partial(forgetful, field="model")),
     "test_an_answer_keeps_fields_that_nobody_knows": changed(decode=partial(forgetful, field=UNKNOWN_FIELD)),
@@ -77,5 +91,6 @@ FAULTS: Mapping[tuple[str, str], Breakage] = {
     **both_ways(LACKS, "missing usage is an empty object", empty_details),
     (LACKS, "the state of a call is an empty object"): changed(decode=stateful),
     **both_ways(DETAILS, "the id is repeated", talkative),
+    (DETAILS, "the arguments of a call are in its state"): changed(decode=repetitive),
 }
 """(Case, the fault) → an adapter that the case stops."""

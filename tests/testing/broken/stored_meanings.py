@@ -14,6 +14,7 @@ from tests.testing.broken.laws import reading
 from tests.testing.broken.stored_requests import Body, parts
 from tests.testing.harness import Breakage, changed
 
+ORIGIN = "test_stored_messages_of_the_model_have_its_origin"
 MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
 SETTING = "test_a_stored_setting_is_read_as_the_setting"
 
@@ -64,6 +65,23 @@ def dressed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"messages": tuple(map(read, decoded.messages))})
 
 
+def misattributed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The user's texts have the origin of the model."""
+    decoded: DecodedHistory = own(body, scope)
+    messages = [
+        message.model_copy(update={"origin": scope.origin()}) if message.policy == "user" else message
+        for message in decoded.messages
+    ]
+    return decoded.model_copy(update={"messages": tuple(messages)})
+
+
+def unattributed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """No message has an origin."""
+    decoded: DecodedHistory = own(body, scope)
+    messages = (message.model_copy(update={"origin": None}) for message in decoded.messages)
+    return decoded.model_copy(update={"messages": tuple(messages)})
+
+
 def uninstructed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """The leading system text is read as a field that only this vendor knows."""
     decoded: DecodedHistory = own(body, scope)
@@ -104,12 +122,14 @@ def spelt(body: Body) -> Body:
 BROKEN: Mapping[str, Breakage] = {
     **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
     MESSAGE: changed(decode_history=opaque_images),
+    ORIGIN: changed(decode_history=misattributed),
     "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
+    (ORIGIN, "no message has one"): changed(decode_history=unattributed),
     (MESSAGE, "instructions are an unknown field"): changed(decode_history=uninstructed),
 }
 """(Case, the fault) → an adapter that the case stops."""

@@ -11,6 +11,7 @@ from sabir_testing.histories.samples import CHOICES, SETTINGS, medium
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading, without
+from tests.testing.broken.requests import head
 from tests.testing.harness import Breakage
 
 Body = dict[str, Any]
@@ -46,6 +47,11 @@ def _changed(old: list[Any], change: Callable[[Body], Body | None]) -> list[Any]
 def lost(is_meant: Callable[[Body], bool]) -> Breakage:
     """Some parts are not read."""
     return parts(lambda part: None if is_meant(part) else part)
+
+
+def renamed(is_meant: Callable[[Body], bool]) -> Breakage:
+    """Some media are read with another name."""
+    return parts(lambda part: {**part, "name": "kit.other"} if is_meant(part) and "name" in part else part)
 
 
 def _is_bare(tools: Any, body: Body) -> bool:
@@ -126,14 +132,17 @@ BROKEN: Mapping[str, Breakage] = {
         f"{FEATURE}[reasoning_effort.{each}]": forgets("effort", lambda value, body, each=each: value == each)
         for each in SETTINGS["reasoning_effort"]
     },
-    **{f"{FEATURE}[{name}]": lost(_is(*place)) for name, place in MEDIA.items()},
-    **{f"{FEATURE}[{kind}.undetected]": lost(_is_undetected(kind)) for kind in ("image", "audio", "document")},
+    **{f"{FEATURE}[{name}]": renamed(_is(*place)) for name, place in MEDIA.items()},
+    **{f"{FEATURE}[{kind}.undetected]": renamed(_is_undetected(kind)) for kind in ("image", "audio", "document")},
     f"{FEATURE}[call]": parts(_replaced('{"kit_page":1}', "1")),
     f"{FEATURE}[error]": parts(_without_error),
     f"{FEATURE}[retryable error]": parts(_without_retryable),
     f"{FEATURE}[parallel calls]": parts(_replaced("[1,null]", "[1]")),
     f"{FEATURE}[replies]": lost(lambda part: part.get("type") == "thought"),
     NESTED: reading(_known_of_tools),
+    "test_every_field_of_a_request_has_a_name": head(
+        lambda body: {**body, "": body["seed"]} if "seed" in body and "tools" in body else body
+    ),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (FEATURE, "options are forgotten"): without("tools".__eq__),

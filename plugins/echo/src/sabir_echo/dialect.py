@@ -167,7 +167,8 @@ def _decode_item(
 
 
 def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
-    text = "".join(piece.text for piece in entry.pieces if isinstance(piece, sabir.TextPart))
+    separator = "\n" if entry.message.result else ""
+    text = separator.join(piece.text for piece in entry.pieces if isinstance(piece, sabir.TextPart))
     if call := entry.message.call:
         origin = entry.message.origin
         own_words = call.raw_arguments if origin and origin.dialect == NAME else None

@@ -11,7 +11,7 @@ from sabir import Settings
 from sabir.authoring import JSONValue, Modality
 from sabir.errors import SettingsInvalid
 
-from sabir_testing.families.requests import OPTIONS, QUESTION, is_lost_message
+from sabir_testing.families.requests import OPTIONS, QUESTION, SUN, is_lost_message
 from sabir_testing.histories.samples import MEDIA_FILES, SETTINGS, call_message, message_by, result_message
 from sabir_testing.kit.capabilities import MODALITIES
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
@@ -73,6 +73,14 @@ class CompleteRequestCases(Suite):
         joined = "".join(NEIGHBOURS)
         what = f"the texts of two messages by {speaker!r} are joined without a separator ({joined!r}) in the body"
         request.expect(not request.contains(joined), f"{what}; put a blank line between them")
+
+    def test_texts_of_a_result_stay_apart(self, subject: AdapterUnderTest) -> None:
+        """Two texts of an option result are not joined without a separator."""
+        result = result_message("kit-call-1", parts=tuple(sabir.TextPart(text=text) for text in NEIGHBOURS))
+        request = subject.request_for([QUESTION, SUN, result], OPTIONS)
+        joined = "".join(NEIGHBOURS)
+        what = f"two texts of a result are joined without a separator ({joined!r}) in the body"
+        request.expect(not request.contains(joined), f"{what}; put a line break between them")
 
     @pytest.mark.parametrize("modality", ["image", "audio", "video"])
     def test_a_medium_of_an_unheard_of_type_is_not_sent(self, subject: AdapterUnderTest, modality: Modality) -> None:

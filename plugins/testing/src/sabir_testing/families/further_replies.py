@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sabir import Reply
+from sabir import Reply, TextPart
+from sabir.authoring import JSONValue
 
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult
@@ -71,9 +72,10 @@ class FurtherReplyCases(AnswerCases):
                     where = f"{answer.label} without the field {place.name!r}"
                     _check_nothing_is_empty(answer, reply, where, {place: DELETED})
 
-    def test_details_repeat_nothing(self, service: Service) -> None:
+    def test_details_and_states_repeat_nothing(self, service: Service) -> None:
         """The details of a reply contain fields that have no place elsewhere in the reply: not its id, its model, its
-        finish reason, its usage or its texts.
+        finish reason, its usage or its texts. The state of a text does not contain the text, and the state of a call
+        does not contain its name or arguments, which would be sent twice.
         """
         for answer in changeable_answers(service):
             reply = answer.reply
@@ -84,6 +86,10 @@ class FurtherReplyCases(AnswerCases):
             for name, text in own.items():
                 what = f"the details of {answer.label} repeat the reply's {name} {text!r}"
                 expect(not text or text not in details, f"{what}; leave the field out of the details")
+            for kind, state, content in _stated(reply):
+                is_repeated = content in [*strings(state), *objects(state)]
+                what = f"the state of a part of the kind {kind!r} of {answer.label} repeats its content {content!r}"
+                expect(not is_repeated, f"{what}; leave the field out of the state")
             is_repeated = reply.usage.details and reply.usage.details in objects(reply.details)
             expect(not is_repeated, f"the details of {answer.label} repeat the reply's usage; leave it out")
 
@@ -110,6 +116,18 @@ class FurtherReplyCases(AnswerCases):
             is_named = not candidates or set(candidates) & set(names)
             what = f"{answer} has the header {' and '.join(candidates)}, but Provider.request_ids is {tuple(names)}"
             expect(is_named, f"{what}; add the header's name")
+
+
+def _stated(reply: Reply) -> Iterator[tuple[str, JSONValue, JSONValue]]:
+    """Yield the kind, the state and a piece of the content of each text and call with state."""
+    for message in reply.messages:
+        if (call := message.call) is not None and call.state is not None:
+            yield from (
+                ("option_call", call.state, each) for each in (call.option_name, call.raw_arguments, call.arguments)
+            )
+        for part in message.parts:
+            if isinstance(part, TextPart) and part.text and part.state is not None:
+                yield "text", part.state, part.text
 
 
 def _fields(answer: ChangeableAnswer) -> Iterator[Place]:

@@ -15,7 +15,12 @@ from sabir import DecodedHistory, MediaPart, Message, Settings
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
-from sabir_testing.families.stored_requests import FEATURES, check_change, check_unknown_field, count_usual_losses
+from sabir_testing.families.stored_requests import (
+    FEATURES,
+    check_change,
+    check_unknown_field,
+    count_usual_losses,
+)
 from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.failures import describe_message
@@ -62,6 +67,23 @@ class StoredMeaningCases(Suite):
             what = f"decode_history reads a request with {feature}, which has {sent or 'no media and no calls'}, as"
             details = {"what decode_history returned": [*map(describe_message, decoded.messages)]}
             request.expect(read == sent, f"{what} {read or 'messages without them'}", details=details)
+
+    def test_stored_messages_of_the_model_have_its_origin(self, subject: AdapterUnderTest) -> None:
+        """The messages of the model that `decode_history` returns have the provider, dialect and model of the target in
+        their origin, and other messages have no origin. The origin decides where state may be sent.
+        """
+        answer, target = result_message("kit-call-1", {"kit_page": 1}), subject.target
+        history = [QUESTION, message_by("llm", "Yes."), QUESTION, SUN, answer, message_by("user", "So?")]
+        request = subject.request_for(history, OPTIONS)
+        if (decoded := read_back(subject, request.body)) is None:
+            return
+        for message in decoded.messages:
+            origin = message.origin
+            is_model = message.policy == subject.adapter.speaks_as
+            expected = (target.provider, target.dialect, target.model) if is_model else None
+            actual = (origin.provider, origin.dialect, origin.model) if origin else None
+            what = f"decode_history reads a message by {message.policy!r} with the origin {actual}; expected {expected}"
+            request.expect(actual == expected, what, details={"the message": describe_message(message)})
 
     def test_a_stored_request_is_read_without_losses(self, subject: AdapterUnderTest) -> None:
         """Reading a request that was rendered without losses reports no losses: the fields that the dialect writes are

@@ -123,6 +123,15 @@ class StoredRequestCases(Suite):
         details = {"what decode_history returned": _describe(decoded), "the other request": json.dumps(again)}
         request.expect(again == json.loads(request.body), f"{what} another request", details=details)
 
+    def test_every_field_of_a_request_has_a_name(self, subject: AdapterUnderTest) -> None:
+        """No object of a request has a field whose name is empty. This is tested with requests of many features."""
+        for feature, conversation in FEATURES.items():
+            request = subject.try_render(*conversation(subject))
+            unnamed = [path for path in paths_in(json.loads(request.body or b"null")) if path and path[-1] == ""]
+            where = " and ".join(map(format_path, unnamed))
+            what = f"a field of a request with {feature} has an empty name: {where}"
+            request.expect(not unnamed, f"{what}; name the field")
+
     def test_unknown_fields_of_nested_objects_are_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know, in any object of a request, is in the next request or in a loss,
         or the request is refused (law 2).

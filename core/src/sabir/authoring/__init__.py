@@ -12,8 +12,8 @@ Basic names. They suffice for an ordinary provider: the package sabir-echo, with
                 read_count
     errors      ErrorTable ErrorRule
     history     History
-    types       Access Connection Entry FinishReason JSONValue KnownPart Modality Provider ServerEvent Turn TurnScope
-                WireRequest
+    types       Access Connection Entry FinishReason JSONValue KnownPart Modality Piece Provider ServerEvent Turn
+                TurnScope WireRequest
 
 The names under "types" are mostly for annotations: the types of arguments that core passes, and of results. All other
 names are advanced: for binary streams, JSON schema rules, gateways described as data, unusual SDKs, wrappers of

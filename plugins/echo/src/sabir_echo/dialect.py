@@ -35,8 +35,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_ca
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 ITEM_FIELDS = {"from", "text", "call", "answers", "failed"}
 CALL_FIELDS = {"id", "name", "arguments"}
-STORED_ERROR_TYPE = "failed"
-"""The `error_type` of errors in stored requests, whose text is sent again unchanged."""
+ERROR_TYPE = "failed"
+"""The `error_type` of an error in a stored request that names none."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -158,12 +158,13 @@ def _decode_item(
     if item["answers"] not in calls:
         answers = item["answers"]
         raise HistoryInvalid(f"a result answers the call {answers!r}, which no earlier item has; import all messages")
-    failure = (
-        {"is_error": True, "error_type": STORED_ERROR_TYPE, "error_message": item["text"]} if item["failed"] else {}
-    )
-    result = None if failure else item["text"]
-    name = calls[item["answers"]]
-    return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, result=result, **failure)
+    name, failed = calls[item["answers"]], item["failed"]
+    outcome: dict[str, JSONValue] = {"result": item["text"]}
+    if failed:
+        error = failed if isinstance(failed, Mapping) else {}
+        outcome = {"is_error": True, "error_message": item["text"], "retryable": error.get("retryable")}
+        outcome["error_type"] = error.get("type") or ERROR_TYPE
+    return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, **outcome)
 
 
 def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
@@ -174,20 +175,13 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
         own_words = call.raw_arguments if origin and origin.dialect == NAME else None
         return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
     if result := entry.message.result:
+        if result.is_error:
+            failed = {"type": result.error_type, "retryable": result.retryable}
+            texts = filter(None, (result.error_message, text))
+            return {"answers": entry.wire_id, "failed": failed, "text": "\n".join(texts)}
         value = result.result if isinstance(result.result, str) else result.result_json
-        return {"answers": entry.wire_id, "failed": result.is_error, "text": _error_text(result, text) or text or value}
+        return {"answers": entry.wire_id, "failed": False, "text": text or value}
     return {"text": text}
-
-
-def _error_text(failure: sabir.OptionResultPayload, text: str) -> str:
-    """Return an error as text, followed by the text of its parts; "" for a success. An error that `decode_history` read
-    is its message alone.
-    """
-    if not failure.is_error:
-        return ""
-    is_stored = (failure.error_type, failure.retryable) == (STORED_ERROR_TYPE, None)
-    error = (is_stored and failure.error_message) or failure.error_text
-    return f"{error}\n{text}" if text else error
 
 
 PLAIN = Dialect(

@@ -12,8 +12,8 @@ from sabir import MediaPart, OpaquePart
 from sabir.authoring import (
     Entry,
     JSONValue,
-    KnownPart,
     LossLog,
+    Piece,
     ReasoningEffort,
     RequestScope,
     Turn,
@@ -58,7 +58,7 @@ def _result(entry: Entry, losses: LossLog) -> JSONValue:
     return fields
 
 
-def _part(piece: KnownPart, entry: Entry) -> JSONValue:
+def _part(piece: Piece, entry: Entry) -> JSONValue:
     if isinstance(piece, OpaquePart):
         return piece.block
     if isinstance(piece, MediaPart):

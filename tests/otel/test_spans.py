@@ -111,7 +111,9 @@ def test_a_conversations_span_has_what_a_prompt_cache_can_give(heard: Recorded) 
     chat.ask_sync("Four?")
 
     caches = [
-        {name: fact for name, fact in (span.attributes or {}).items() if "prompt_cache" in name} for span in heard.spans
+        {name: fact for name, fact in (span.attributes or {}).items() if "prompt_cache" in name}
+        for span in heard.spans
+        if span.name.startswith("chat ")
     ]
     predicted, changed = "sabir.prompt_cache.predicted_tokens", "sabir.prompt_cache.changed"
     assert [set(each) for each in caches] == [set(), {predicted}, {predicted, changed}, set()]

@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -169,11 +170,22 @@ PACKAGES: Mapping[str, Callable[[Path], Package]] = {
 """Name → the function that prepares the package in a folder."""
 
 
-def survivors_of(name: str, count: int, seed: int, *, is_unseen: bool, workers: int) -> Iterator[str]:
-    """Run the suite of a package on `count` mutants, print a line for each, and yield the survivors."""
+def without_line(description: str) -> str:
+    """Return a description without its line, which changes with the code above it."""
+    return re.sub(r":\d+ ", " ", description, count=1)
+
+
+def survivors_of(
+    name: str, count: int, seed: int, *, is_unseen: bool, workers: int, earlier: str = ""
+) -> Iterator[str]:
+    """Run the suite of a package on `count` mutants, print a line for each, and yield the survivors. `earlier` is the
+    output of earlier runs, whose mutants are not tried again.
+    """
+    tried = "\n".join(map(without_line, earlier.splitlines()))
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(max_workers=workers) as pool:
         package = PACKAGES[name](Path(folder))
         mutants = package.mutants(Path(folder), is_unseen=is_unseen)
+        mutants = [each for each in mutants if without_line(each.describe(package.source)) not in tried]
         random.Random(seed).shuffle(mutants)
         chosen = mutants[:count]
         print(f"{name}: {len(chosen)} of {len(mutants)} mutants", flush=True)
@@ -191,6 +203,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40, help="the number of mutants, divided among the packages")
     parser.add_argument("--seed", type=int, default=36, help="chooses the mutants")
     parser.add_argument("--unseen", action="store_true", help="take mutants of the half that nobody looks at")
+    parser.add_argument("--earlier", type=Path, action="append", default=[], help="a file with an earlier run's output")
     parser.add_argument("--package", choices=PACKAGES, action="append", help="run only this package; may be repeated")
     parser.add_argument("--workers", type=int, default=1, help="the number of suites that run at the same time")
     arguments = parser.parse_args()
@@ -199,7 +212,9 @@ def main() -> int:
     survivors = []
     for number, name in enumerate(names):
         share = (arguments.count * (number + 1)) // len(names) - (arguments.count * number) // len(names)
-        survivors += survivors_of(name, share, arguments.seed, is_unseen=arguments.unseen, workers=arguments.workers)
+        earlier = "\n".join(path.read_text("utf-8") for path in arguments.earlier)
+        how = {"is_unseen": arguments.unseen, "workers": arguments.workers, "earlier": earlier}
+        survivors += survivors_of(name, share, arguments.seed, **how)
     print(f"{len(survivors)} of {arguments.count} mutants survived (seed {arguments.seed}):", *survivors, sep="\n  ")
     return 1 if survivors else 0
 

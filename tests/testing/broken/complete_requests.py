@@ -89,13 +89,21 @@ def joined(side: str, turn: Turn) -> Turn:
 
 def joined_result(turn: Turn) -> Turn:
     """The texts of a result become one text, if each is one hyphenated word."""
+    return _two_results(turn, lambda texts: (TextPart(text="".join(texts)),))
 
-    def join(entry: Any) -> Any:
+
+def first_of_result(turn: Turn) -> Turn:
+    """Of two texts of a result, each of which is one hyphenated word, the first is sent."""
+    return _two_results(turn, lambda texts: (TextPart(text=texts[0]),))
+
+
+def _two_results(turn: Turn, change: Callable[[list[str]], tuple[TextPart, ...]]) -> Turn:
+    def changed_entry(entry: Any) -> Any:
         texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)]
         is_meant = len(texts) == len(entry.pieces) == 2 and all("-" in text and " " not in text for text in texts)
-        return entry._replace(pieces=(TextPart(text="".join(texts)),)) if is_meant else entry
+        return entry._replace(pieces=change(texts)) if is_meant else entry
 
-    return turn._replace(entries=tuple(map(join, turn.entries))) if turn.side == "results" else turn
+    return turn._replace(entries=tuple(map(changed_entry, turn.entries))) if turn.side == "results" else turn
 
 
 def _joined_instructions(text: str) -> str:
@@ -133,6 +141,7 @@ STOPS = "test_every_stop_text_is_sent_or_reported"
 MEDIA = "test_media_and_texts_keep_their_order"
 CALL = "test_a_call_comes_after_the_text_of_its_turn"
 NEIGHBOURS = "test_neighbouring_messages_stay_apart"
+RESULT = "test_texts_of_a_result_stay_apart"
 UNHEARD_OF = "test_a_medium_of_an_unheard_of_type_is_not_sent"
 EFFORTS = "test_two_efforts_are_not_sent_as_one"
 VENDOR = "test_a_vendor_setting_replaces_no_other_silently"
@@ -144,7 +153,7 @@ BROKEN: Mapping[str, Breakage] = {
     f"{NEIGHBOURS}[user]": before(partial(joined, "user")),
     f"{NEIGHBOURS}[llm]": before(partial(joined, "assistant")),
     f"{NEIGHBOURS}[system]": _field("instructions", _joined_instructions),
-    "test_texts_of_a_result_stay_apart": before(joined_result),
+    RESULT: before(joined_result),
     **{f"{UNHEARD_OF}[{modality}]": accepting(modality) for modality in ("image", "audio")},
     EFFORTS: _field("effort", lambda effort: "high" if effort == "medium" else effort),
     **{f"{VENDOR}[{name}]": replacing(field) for name, field in WIRE_FIELDS.items()},
@@ -152,6 +161,7 @@ BROKEN: Mapping[str, Breakage] = {
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (STOPS, "the first is lost"): _field("stops", lambda texts: texts[-1:]),
     (STOPS, "they are joined"): _field("stops", lambda texts: [",".join(texts)[:14]]),
+    (RESULT, "the second text is lost"): before(first_of_result),
     (MEDIA, "the media come first"): pieces(media_first, "image"),
     (MEDIA, "the second medium is lost"): pieces(one_medium, "image"),
     (MEDIA, "the media are swapped"): pieces(media_swapped, "document"),

@@ -1,17 +1,32 @@
 """Adapters whose tables lack a documented word, or know one that no documentation has."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from sabir import StreamEvent
+from sabir.contract.dialect import ServerEvent
 from sabir.errors import Overloaded
+from sabir_acme.stream import ChatDecoder
 from sabir_testing.families.documented_words import UNHEARD_OF
 
 from tests.testing.broken.changed_replies import both_ways, ending
 from tests.testing.broken.errors import as_class, misjudging, with_fields
 from tests.testing.broken.replies import Changes
+from tests.testing.broken.streams import decoding
 from tests.testing.harness import Breakage
+
+
+class Misnaming(ChatDecoder):
+    """A code of an error event is misread."""
+
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+        if "no_credit" in event.data:
+            raise Overloaded(event.data)
+        yield from super().feed(event)
+
 
 REASON = "test_a_documented_finish_reason_is_read"
 CODE = "test_a_documented_code_is_read"
+EVENT = "test_an_error_event_has_its_message_and_code"
 UNKNOWN_CODE = "test_an_unknown_code_leaves_the_class_to_the_status"
 
 
@@ -31,6 +46,7 @@ def refused_as(reason: str) -> Changes:
 BROKEN: Mapping[str, Breakage] = {
     REASON: ending(refused_as("stop"), "whole"),
     CODE: of_code("no_credit", "misread"),
+    EVENT: decoding(Misnaming),
     UNKNOWN_CODE: of_code(UNHEARD_OF, "misread"),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {

@@ -82,6 +82,16 @@ def unattributed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"messages": tuple(messages)})
 
 
+def sequential(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """Instructions that come after the turns are read as a message after them."""
+    decoded: DecodedHistory = own(body, scope)
+    names = list(json.loads(body))
+    if "instructions" not in names or names.index("instructions") < names.index("turns"):
+        return decoded
+    messages = sorted(decoded.messages, key=lambda message: message.policy == "system")
+    return decoded.model_copy(update={"messages": tuple(messages)})
+
+
 def uninstructed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """The leading system text is read as a field that only this vendor knows."""
     decoded: DecodedHistory = own(body, scope)
@@ -123,6 +133,7 @@ BROKEN: Mapping[str, Breakage] = {
     **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
     MESSAGE: changed(decode_history=opaque_images),
     ORIGIN: changed(decode_history=misattributed),
+    "test_the_order_of_stored_fields_does_not_matter": changed(decode_history=sequential),
     "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),

@@ -11,15 +11,20 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sabir import CallError
+from sabir.authoring import JSONValue, ServerEvent
 
 from sabir_testing.cassettes import RecordedExchange
 from sabir_testing.families.changed_replies import UNHEARD_OF
+from sabir_testing.families.streams import error_events
 from sabir_testing.kit.changed_answers import changeable_answers
+from sabir_testing.kit.decoded_recordings import RecordedStream, longest_stream
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest, since_api
-from sabir_testing.reading import as_json, replace_at, walk
+from sabir_testing.reading import JSONPath, as_json, replace_at, strings, walk
 
+SENTENCE = "kit: nobody can answer now"
+"""The text of an error event."""
 UNINFORMATIVE = 418
 """A status that no service uses, so that only the code decides."""
 
@@ -67,6 +72,25 @@ class DocumentedErrorCases(AnswerCases):
                 is_right = type(error) is expected and error.code == other
                 expect(is_right, f"{what} error_codes say {expected.__name__}", details=details)
 
+    def test_an_error_event_has_its_message_and_code(self, service: Service) -> None:
+        """The error of an error event in a stream contains the event's text. With each code of the suite's
+        `error_codes` in place of the event's code, the class is the one that the suite names. The suite's `error_event`
+        defines how such an event looks.
+        """
+        stream, codes = longest_stream(service.subject), service.suite.error_codes
+        if stream is None:
+            return
+        for document, path in _coded_events(service, stream):
+            for code, expected in codes.items():
+                body = json.dumps(replace_at(document, path, code))
+                events = [ServerEvent(body)] if service.suite.error_event("") else error_events(self, stream, body)
+                errors = [stream.decode_events((*stream.events[:1], event)).error for event in events]
+                what = f"an error event with the code {code!r} and the text {SENTENCE!r} gives {errors!r}"
+                is_right = any(
+                    type(each) is expected and each.code == code and SENTENCE in str(each) for each in errors
+                )
+                expect(is_right, f"{what}; expected {expected.__name__}, with both", details={"the event": body})
+
     def test_an_unknown_code_leaves_the_class_to_the_status(self, service: Service) -> None:
         """A code that the dialect does not know is in `error.code`, and the class is the one of the same failure
         without a code, with a status 401, 429 or 500.
@@ -82,6 +106,22 @@ class DocumentedErrorCases(AnswerCases):
                 expect(error.code == UNHEARD_OF, f"{what} the code {error.code!r}; keep the vendor's code")
                 what = f"{what} {type(error).__name__}, but no code gives {type(plain).__name__}"
                 expect(type(error) is type(plain), f"{what}; let the status decide")
+
+
+def _coded_events(service: Service, stream: RecordedStream) -> Iterator[tuple[JSONValue, JSONPath]]:
+    """Yield an error event with SENTENCE as its text, and the path of its code; nothing without a code or a text."""
+    if (event := service.suite.error_event(SENTENCE)) is not None:
+        document, codes = as_json(event.data), set(service.suite.error_codes)
+    else:
+        failures = ((as_json(each.response_body), code) for _, each, code in _coded_failures(service))
+        document, code = next(((body, code) for body, code in failures if not isinstance(body, str)), (None, ""))
+        codes = {code}
+        sentences = [leaf.path for leaf in walk(document) if " " in str(leaf.value) and not leaf.is_name]
+        for path in sentences:
+            document = replace_at(document, path, SENTENCE)
+    places = [leaf.path for leaf in walk(document) if not leaf.is_name and leaf.value in codes]
+    if places and SENTENCE in strings(document):
+        yield document, places[0]
 
 
 def _coded_failures(service: Service) -> Iterator[tuple[str, RecordedExchange, str]]:

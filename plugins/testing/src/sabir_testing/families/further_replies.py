@@ -9,16 +9,18 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sabir import Reply, TextPart
+from sabir import OpaquePart, Reply, TextPart
 from sabir.authoring import JSONValue
 
+from sabir_testing.families.changed_replies import UNHEARD_OF
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
+from sabir_testing.histories.samples import message_by
 from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult
-from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Place, changeable_answers
+from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
-from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import JSONPath, as_json, objects, paths_in, strings
+from sabir_testing.kit.suite import AdapterUnderTest, since_api
+from sabir_testing.reading import JSONPath, as_json, member_at, objects, paths_in, strings
 
 STRANGE = "kit-strange-text"
 """The name of a model that nobody has, and the value of the unknown field."""
@@ -60,6 +62,18 @@ class FurtherReplyCases(AnswerCases):
             what = f"the unknown field {UNKNOWN_FIELD!r} of {answer} is not in the reply; add it to the details"
             is_kept = STRANGE in reply.model_dump_json()
             expect(is_kept, f"{what} of the reply", details={"the response": changed})
+
+    def test_a_part_of_an_unknown_type_goes_back(self, service: Service) -> None:
+        """If a part with a type that nobody knows is decoded as an opaque part, the next request contains it (law 3).
+        This is tested with recorded answers, in which the type of a text is replaced.
+        """
+        for answer in changeable_answers(service):
+            for place in answer.places_of(answer.reply.text):
+                holder = member_at(answer.documents[place.document], place.path[:-1])
+                for name, kind in holder.items() if isinstance(holder, dict) else ():
+                    if name != place.name and isinstance(kind, str):
+                        changes = {Place(place.document, (*place.path[:-1], name)): UNHEARD_OF}
+                        _check_opaque_part(service.subject, answer, changes)
 
     def test_what_an_answer_lacks_is_none(self, service: Service) -> None:
         """If a field of an answer is missing, what is read from it is None, or the answer is refused: no state of a
@@ -116,6 +130,19 @@ class FurtherReplyCases(AnswerCases):
             is_named = not candidates or set(candidates) & set(names)
             what = f"{answer} has the header {' and '.join(candidates)}, but Provider.request_ids is {tuple(names)}"
             expect(is_named, f"{what}; add the header's name")
+
+
+def _check_opaque_part(subject: AdapterUnderTest, answer: ChangeableAnswer, changes: Changes) -> None:
+    """Raise ConformanceFailure if the changed answer has an opaque part that the next request does not contain."""
+    reply = answer.decode(changes).reply
+    parts = [part for message in reply.messages for part in message.parts] if reply else []
+    if reply is None or not any(UNHEARD_OF in strings(part.block) for part in parts if isinstance(part, OpaquePart)):
+        return
+    history = [message_by("user", "And?"), *reply.messages, message_by("user", "Go on.")]
+    request = subject.request_for(history)
+    what = f"the part of the unknown type {UNHEARD_OF!r} of {answer.label} is decoded as an opaque part, but the next"
+    remedy = "request does not contain it; accept opaque parts in Roles.native, and send their block"
+    request.expect(request.contains(UNHEARD_OF), f"{what} {remedy}", details=answer.details(changes))
 
 
 def _stated(reply: Reply) -> Iterator[tuple[str, JSONValue, JSONValue]]:

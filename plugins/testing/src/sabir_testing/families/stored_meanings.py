@@ -93,6 +93,21 @@ class StoredMeaningCases(Suite):
             what = f"decode_history reports losses of a request with {feature} that its own dialect rendered: "
             request.expect(not decoded.losses, what + "; ".join(map(str, decoded.losses)))
 
+    def test_the_order_of_stored_fields_does_not_matter(self, subject: AdapterUnderTest) -> None:
+        """`decode_history` reads the fields of a request in any order, because a JSON object has none: with the fields
+        in reverse order, what it reads renders to the same request.
+        """
+        for feature, _, request in _features_read(subject):
+            body = json.loads(request.body)
+            decoded = read_back(subject, dict(reversed(body.items())))
+            again = decoded and subject.render(decoded.messages, decoded.options, decoded.settings)
+            what = (
+                f"what decode_history reads from a request with {feature} renders to another request if the fields of"
+            )
+            is_same = again is not None and json.loads(again.body_bytes) == body
+            details = {"the other request": again.body_bytes if again else "none"}
+            request.expect(is_same, f"{what} the body are in another order", details=details)
+
     def test_unknown_fields_of_stored_media_are_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
         or in a loss, or the request is refused (law 2).

@@ -128,8 +128,8 @@ class StoredRequestCases(Suite):
         for feature, conversation in FEATURES.items():
             request = subject.try_render(*conversation(subject))
             unnamed = [path for path in paths_in(json.loads(request.body or b"null")) if path and path[-1] == ""]
-            where = " and ".join(map(format_path, unnamed))
-            what = f"a field of a request with {feature} has an empty name: {where}"
+            where = " and ".join(format_path(path[:-1]) or "the body itself" for path in unnamed)
+            what = f"a field of a request with {feature} has an empty name, in {where}"
             request.expect(not unnamed, f"{what}; name the field")
 
     def test_unknown_fields_of_nested_objects_are_kept(self, subject: AdapterUnderTest) -> None:

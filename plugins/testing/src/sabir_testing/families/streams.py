@@ -275,7 +275,7 @@ class StreamCases(AnswerCases):
             begun = next((at for at, step in enumerate(steps, start=1) if any(map(_is_text_delta, step))), 1)
             refusals = [(name, each.response_body) for name, each in service.failures()]
             for name, body in refusals:
-                if not (tried := _error_events(service.suite, stream, body.decode("utf-8", "replace"))):
+                if not (tried := error_events(service.suite, stream, body.decode("utf-8", "replace"))):
                     continue  # a body that is not a JSON object, which the suite cannot express as an event
                 errors = [stream.decode_events((*stream.events[:begun], event)).error for event in tried]
                 kinds = [type(error).__name__ for error in errors]
@@ -295,7 +295,7 @@ def _has_typed_events(stream: RecordedStream) -> bool:
     return any(event.event or isinstance(as_json(event.data), Mapping) for event in stream.events)
 
 
-def _error_events(suite: Suite, stream: RecordedStream, body: str) -> list[ServerEvent]:
+def error_events(suite: Suite, stream: RecordedStream, body: str) -> list[ServerEvent]:
     """Return the events that the service may send in a stream to report an error with this body. Empty for a body that
     is not a JSON object, unless the suite's `error_event` returns an event.
     """

@@ -156,7 +156,7 @@ def secret_keys(adapter: sabir.ModelAdapter) -> list[str]:
     passed = adapter.access.api_key
     by_name = passed if isinstance(passed, Mapping) else {"": passed}
     harmless = {"profile", *(each.name for each in adapter.provider.credentials)} - {each.name for each in secret}
-    values: list[object] = [value for name, value in by_name.items() if name not in harmless]
+    values: list[object] = [key for name, key in by_name.items() if name not in harmless]
     values += [os.environ.get(name) for each in secret for name in each.variables]
     values += [each.value.get_secret_value() for each in KeySource.find(secret) if each.value]
     keys = dict.fromkeys(each for each in values if isinstance(each, str))

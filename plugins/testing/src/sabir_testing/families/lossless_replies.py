@@ -147,7 +147,12 @@ class LosslessStreamCases(AnswerCases):
 
 
 def _streamed(service: Service) -> list[ChangeableAnswer]:
-    return [answer for answer in changeable_answers(service) if len(answer.documents) > 1]
+    """Return the recorded streams. Raises ConformanceFailure if all of them are decoded to replies without contents."""
+    streams = [answer for answer in changeable_answers(service) if len(answer.documents) > 1]
+    replies = (answer.decode_documents(answer.documents).reply for answer in streams)
+    is_decoded = not streams or any(reply is not None and any(_contents(reply)) for reply in replies)
+    expect(is_decoded, "every recorded stream is decoded to a reply without contents; return the events of its blocks")
+    return streams
 
 
 def _lists_of_parts(answer: ChangeableAnswer) -> list[Place]:

@@ -6,6 +6,7 @@
 Nothing here is the dialects' code. The names of features are those of the rows.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -126,7 +127,23 @@ def _has_other_tools(own: frozenset[str], body: Body) -> bool:
     return not (frozenset[str]().union(*_NATIVE.values()) - own).isdisjoint(_tool_types(body))
 
 
+def _has_marker(body: Body) -> bool:
+    return '"cache_control"' in json.dumps(body)
+
+
+def cache_of(body: Body) -> str:
+    """Return how long a request wants its prompt cached: "1h", "5m" or "default"; "" if it does not ask for it."""
+    text = json.dumps(body)
+    if body.get("prompt_cache_retention") == "24h" or '"ttl": "1h"' in text:
+        return "1h"
+    if '"ttl": "5m"' in text:
+        return "5m"
+    names = ("prompt_cache_key", "prompt_cache_retention", "caching")
+    return "default" if '"cache_control"' in text or any(_field(name, body) for name in names) else ""
+
+
 FEATURES: Mapping[str, Callable[[Body], bool]] = {
+    "prompt_cache": lambda body: cache_of(body) != "",
     "max_output_tokens": lambda body: any(
         _field(name, body) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
     ),
@@ -162,6 +179,7 @@ def has_feature(name: str, body: Body) -> bool:
         value = body.get(variant)
         return value not in (None, [], {}, False) and not (variant == "n" and value == 1)
     values = {"option_choice": choice_of, "response_format": format_of, "reasoning_effort": effort_of}
+    values["prompt_cache"] = cache_of
     return values[setting](body) == variant
 
 
@@ -207,6 +225,12 @@ def _never(body: Body) -> bool:
 
 _SAYS_SCHEMA = partial(has_feature, "response_format.schema")
 DEVIATIONS: Mapping[str, Deviation] = {
+    "automatic_cache": Deviation(lambda body: not cache_of(body), lambda body: cache_of(body) != ""),
+    "cache_key": Deviation(partial(_field, "prompt_cache_key"), _has_marker),
+    "cache_markers": Deviation(_has_marker, partial(_field, "prompt_cache_key")),
+    "gateway_cache": Deviation(
+        lambda body: cache_of(body) != "", lambda body: _has_marker(body) or _field("prompt_cache_key", body)
+    ),
     "call_ids_9": Deviation(
         lambda body: any(re.fullmatch("[A-Za-z0-9]{9}", each) for each in _ids(body)),
         lambda body: any(not re.fullmatch("[A-Za-z0-9]{9}", each) for each in _ids(body)),

@@ -41,7 +41,7 @@ ERROR_TYPE = "failed"
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     """Return one item of the request's `messages` for each message of a turn."""
-    return [{"from": turn.side, **_encode_entry(entry)} for entry in turn.entries]
+    return [{"from": turn.side, **_encode_entry(entry, scope.target, losses)} for entry in turn.entries]
 
 
 def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
@@ -167,13 +167,12 @@ def _decode_item(
     return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, **outcome)
 
 
-def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
+def _encode_entry(entry: Entry, target: sabir.Target, losses: LossLog) -> dict[str, JSONValue]:
     separator = "\n" if entry.message.result else ""
     text = separator.join(piece.text for piece in entry.pieces if isinstance(piece, sabir.TextPart))
-    if call := entry.message.call:
-        origin = entry.message.origin
-        own_words = call.raw_arguments if origin and origin.dialect == NAME else None
-        return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
+    if entry.message.call:
+        arguments = entry.arguments_text(target, losses, verbatim=True)
+        return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": arguments}}
     if result := entry.message.result:
         if result.is_error:
             failed = {"type": result.error_type, "retryable": result.retryable}

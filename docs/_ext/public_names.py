@@ -7,7 +7,7 @@ import importlib.metadata
 PACKAGES = [
     "sabir", "sabir.errors", "sabir.authoring", "sabir_session", "sabir_runtime", "sabir_runtime.durable",
     "sabir_runtime.distributed", "sabir_actors", "sabir_testing", "sabir_roles", "sabir_mcp", "sabir_media",
-    "sabir_calls", "sabir_otel", "sabir_prices", "sabir_openai", "sabir_google",
+    "sabir_calls", "sabir_embeddings", "sabir_otel", "sabir_prices", "sabir_openai", "sabir_google",
 ]  # fmt: skip
 
 

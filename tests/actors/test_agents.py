@@ -282,7 +282,7 @@ class TestAdapters:
 UNKNOWN = ("max_output_token", "settings", "instructions", "response_format", "modell")
 VALUES: dict[str, Any] = {
     "max_output_tokens": 2, "temperature": 0.5, "top_p": 0.25, "stop": ["END"], "seed": 7, "reasoning_effort": "low",
-    "option_choice": "none", "parallel_options": False, "timeout": 9.0, "idle": 8.0, "total": 7.0,
+    "option_choice": "none", "parallel_options": False, "timeout": 9.0, "idle": 8.0, "total": 7.0, "prompt_cache": "5m",
     "bounds": {"body_bytes": 4096}, "retries": 5, "media_labels": False, "unsupported_media": "drop",
     "vendor": {"scripted": {"a": 1}}, "extra_body": {"b": 2}, "extra_body_for": {"scripted": {"c": 3}},
     "extra_headers": {"X-A": "1"}, "extra_headers_for": {"scripted": {"X-B": "2"}},

@@ -95,13 +95,16 @@ def test_a_block_is_the_same_whole_and_streamed(block: Any, wire: list[Any]) -> 
     assert same(fold(START, *wire, done(0), ended(), STOP), decode(block, usage=usage))
 
 
-def test_a_delta_of_an_unknown_type_sets_what_later_deltas_lengthen() -> None:
-    """Its fields stand in the place of what had grown there; what grows afterwards goes on from them."""
+def test_a_delta_of_an_unknown_type_replaces_no_text() -> None:
+    """Its text is in the part's state, under the delta's type."""
     grown = [delta(0, "text", text="a"), delta(0, "of_tomorrow", text="b"), delta(0, "text", text="c")]
     found = events(START, begun(0, {"type": "text", "text": ""}), *grown, done(0))
 
     assert [event.text for event in found if isinstance(event, BlockDelta)] == ["a", "c"]
-    assert BlockEnd(index=0, block=TextPart(text="bc")) in found
+    (end,) = (event for event in found if isinstance(event, BlockEnd))
+    assert isinstance(end.block, TextPart)
+    assert end.block.text == "ac"
+    assert end.block.state["of_tomorrow_delta"] == {"text": "b"}
 
 
 def test_citations_are_added_to_one_list() -> None:

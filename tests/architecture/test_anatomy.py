@@ -15,10 +15,14 @@ OPTIONAL = {
     "encode": "turns → wire",
     "request": "settings and options → wire",
     "decode": "wire → reply",
+    "native": "the vendor's own tools: their declarations, calls and results",
+    "embeddings": "the operation for embeddings: calls → wire → vectors",
     "history": "stored request → messages, options, settings",
     "stream": "wire event → core events",
     "errors": "error table",
     "settings": "vendor-only settings, strict",
+    "batches": "many requests at once → wire, their results → answers",
+    "cache": "prompt caches: fields, markers, handles",
 }
 DATA = {"models.toml": "model capabilities as data, by prefix", "py.typed": "its annotations count"}
 FOLDERS = {"gateways": "rows of other vendors' endpoints that speak its dialects, a TOML file each"}

@@ -28,32 +28,35 @@ VOCABULARIES: Mapping[str, frozenset[str]] = {
 }
 
 LEFT_OUT: Mapping[str, str] = {
-    "sabir.reading.fold._TEXT_PARTS": "media opaque",
+    "sabir.reading.fold._TEXT_PARTS": "media native_call native_result opaque",
     "sabir.reading.fold.ENDED_BY_ITSELF": "content_filter error length other paused",
     "sabir_actors.agents._ROLES": "tool",
     "sabir_anthropic.encode._MEDIA": "audio video",
-    "sabir_anthropic.request.FIELDS": "option_choice parallel_options reasoning_effort response_format seed",
+    "sabir_anthropic.request.FIELDS": (
+        "option_choice parallel_options prompt_cache reasoning_effort response_format seed"
+    ),
     "sabir_calls.cache.cached._COMPLETE": "content_filter error length native_calls other paused",
     "sabir_cli.chat.answer_printer.ENDINGS": "native_calls option_calls other paused stop",
     "sabir_cli.conversation.FAILED_REASONS": "length option_calls other paused stop",
     "sabir_cli.render.STRICT": "relocated rewritten synthesized withheld",
-    "sabir_google.request.FIELDS": "option_choice parallel_options reasoning_effort response_format",
+    "sabir_google.request.FIELDS": "option_choice parallel_options prompt_cache reasoning_effort response_format",
     "sabir_google.settings.MEDIA_HINTS": "audio",
     "sabir_mcp.contents.MODALITIES": "document",
     "sabir_openai.chat_encode._MEDIA": "document",
-    "sabir_openai.chat_request.FIELDS": "option_choice parallel_options response_format",
+    "sabir_testing.kit.request_contents._BLOCKS": "media reasoning refusal text",
+    "sabir_testing.scripted.api._ASSISTANT_PARTS": "media native_call native_result text",
+    "sabir_openai.chat_request.FIELDS": "option_choice parallel_options prompt_cache response_format",
     "sabir_openai.chat_request._SAMPLING": (
-        "max_output_tokens option_choice parallel_options reasoning_effort response_format seed stop"
+        "max_output_tokens option_choice parallel_options prompt_cache reasoning_effort response_format seed stop"
     ),
     "sabir_openai.responses_encode._MEDIA": "audio video",
     "sabir_openai.responses_request.FIELDS": (
-        "option_choice parallel_options reasoning_effort response_format seed stop"
+        "option_choice parallel_options prompt_cache reasoning_effort response_format seed stop"
     ),
-    "sabir_openai.responses_stream._TEXT_PARTS": "media opaque",
+    "sabir_openai.responses_stream._TEXT_PARTS": "media native_call native_result opaque",
     "sabir_otel.contents.ROLES_BY_KIND": "parts unknown",
-    "sabir_otel.conventions.SETTINGS": "option_choice parallel_options reasoning_effort response_format",
+    "sabir_otel.conventions.SETTINGS": "option_choice parallel_options prompt_cache reasoning_effort response_format",
     "sabir_otel.conventions.FINISH_REASONS": "content_filter error length other paused stop",
-    "sabir_testing.scripted.api._ASSISTANT_PARTS": "media text",
 }
 """Table → the words of its vocabulary that it leaves out on purpose."""
 

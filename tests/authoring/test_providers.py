@@ -1,9 +1,8 @@
 """Models are rows of data; the longest prefix counts."""
 
 import pytest
-from sabir.authoring.providers import read_models
 from sabir.errors import PluginError
-from sabir.vocabulary.models import UNKNOWN_MODEL, ModelInfo, find_model
+from sabir.vocabulary.models import UNKNOWN_MODEL, ModelInfo, find_model, read_models
 
 TEXT = """
 [[models]]

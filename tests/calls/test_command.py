@@ -56,3 +56,37 @@ def test_a_line_that_is_no_object_is_named(tmp_path: Path, command: Command) -> 
     path = tmp_path / "rows.jsonl"
     path.write_text('{"text": "a"}\n[1]\n')
     assert "line 2 is not an object" in command.error("map", str(path), "--prompt", "x", "--model", "echo:m", code=2)
+
+
+def test_a_batch_is_submitted_and_collected_by_its_ticket(file: Path, tmp_path: Path, command: Command) -> None:
+    flags = ("--prompt", "Say {text}", "--model", "echo:m", "--key", "id", "--yes")
+    out, err = command("batch", "submit", str(file), *flags)
+    ticket = out.strip()
+    assert "2 prompts, about" in err
+
+    assert command("batch", "status", ticket)[0] == "ended, 2 of 2 succeeded\n"
+    assert command("batch", "cancel", ticket)[0] == "ended, 2 of 2 succeeded\n"
+    expected = [{"key": "1", "answer": "Say Good morning"}, {"key": "2", "answer": "Say Snow"}]
+    out, err = command("batch", "collect", ticket, "--wait")
+    assert [json.loads(line) for line in out.splitlines()] == expected
+    assert "2 answers, 0 errors" in err
+    command("batch", "collect", ticket, "--output", str(tmp_path / "answers.jsonl"))
+    assert (tmp_path / "answers.jsonl").read_text() == out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("submit", "{file}"), "submit needs a prompt; pass --prompt"),
+        (("submit", "{file}", "--prompt", "x", "--key", "name"), "line 1 has no field 'name' for --key"),
+        (("submit", "{file}", "--prompt", "x", "--key", "same"), "line 2 repeats the key 'x'"),
+        (("submit", "{file}", "--prompt", "x", "--model", "local:m", "--yes"), "has no operation 'batches.create'"),
+        (("status", "batch_1"), "'batch_1' is not a ticket"),
+    ],
+)
+def test_a_wrong_batch_command_is_refused(
+    tmp_path: Path, command: Command, arguments: tuple[str, ...], error: str
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": 1, "same": "x"}\n{"id": 2, "same": "x"}\n')
+    assert error in command.error("batch", *(each.format(file=path) for each in arguments), code=2)

@@ -236,6 +236,7 @@ def test_what_to_do_next_is_typed_in_the_environment_of_the_command(
 
     assert (f"  . ../{Path(sys.prefix).name}/bin/activate" in near) is is_activated
     assert "  python -m pip install -e . sabir-testing  installs it" in bare
+    assert "sabir, and the tests' sabir-testing, which has pytest" in bare
 
 
 def test_json_says_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@
 Recorded anew by `nox -s record`: a vendor whose key is set answers for its own dialects, else a server on this machine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -31,6 +31,16 @@ from tests.recorded.wires import NOWHERE, WIRES, Wire
 CASSETTES = Path(__file__).parents[2] / "cassettes"
 FEW = max(1, EXAMPLES // 4)
 """Examples a law: tests/laws tries the same laws on these dialects with more. `nox -s conformance` tries 100."""
+OPENAI_VECTORS: Mapping[str, Sequence[Sequence[float]]] = {
+    """{"object": "list", "model": "text-embedding-3-small", "usage": {"prompt_tokens": 5, "total_tokens": 5}, "data": [
+        {"object": "embedding", "index": 0, "embedding": "AAAAPwAAgL4="},
+        {"object": "embedding", "index": 1, "embedding": "AACAPwAAAAA="}]}""": [[0.5, -0.25], [1, 0]],
+    """{"object": "list", "model": "other", "usage": {"prompt_tokens": 5}, "data": [
+        {"index": 1, "embedding": [1, 0, 0]}, {"index": 0, "embedding": [0, 0.5, -0.25]}]}""": [
+        [0, 0.5, -0.25], [1, 0, 0],
+    ],
+}  # fmt: skip
+"""Bodies of OpenAI's embeddings API and of a compatible server, which answers in another order."""
 VENDOR_TOKENS = 2_048
 """What a vendor's model gets at least: it may think before it answers."""
 
@@ -122,8 +132,10 @@ class OpenAIChat(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests"""
+            streaming stored_requests embeddings"""
     )
+    embedding_model = "text-embedding-3-small"
+    embedding_responses = OPENAI_VECTORS
 
     def client(self, base_url: str) -> object:
         """As a user makes it."""
@@ -155,8 +167,11 @@ class OpenAIResponses(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.reasoning_effort
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests count_tokens"""
+            native.web_search native.code_execution native.mcp_server
+            streaming stored_requests count_tokens embeddings"""
     )
+    embedding_model = "text-embedding-3-small"
+    embedding_responses = OPENAI_VECTORS
 
     def client(self, base_url: str) -> object:
         """As a user makes it."""
@@ -181,7 +196,9 @@ class AnthropicMessages(Recorded):
             system image.url image.bytes image.file document.url document.bytes document.file
             results.image results.document options parallel_calls reasoning
             settings.max_output_tokens settings.reasoning_effort settings.parallel_options settings.response_format
-            settings.stop option_choice.auto option_choice.none option_choice.required option_choice.named
+            settings.prompt_cache settings.stop
+            option_choice.auto option_choice.none option_choice.required option_choice.named
+            native.web_search native.code_execution native.mcp_server
             streaming stored_requests count_tokens""",
         downgraded="later_system",
     )
@@ -214,9 +231,16 @@ class GoogleGenerateContent(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests count_tokens""",
+            native.web_search native.code_execution native.mcp_server
+            streaming stored_requests count_tokens embeddings""",
         downgraded="later_system",
     )
+    embedding_model = "gemini-embedding-001"
+    embedding_responses: ClassVar = {
+        '{"embeddings": [{"values": [0.5, -0.25]}, {"values": [1, 0]}], "usageMetadata": {"promptTokenCount": 4}}': [
+            [0.5, -0.25], [1, 0],
+        ],
+    }  # fmt: skip
 
     def client(self, base_url: str) -> object:
         """As a user makes it."""
@@ -237,7 +261,8 @@ class Local(OfflineConformance):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests"""
+            streaming stored_requests""",
+        downgraded="settings.prompt_cache",
     )
     xfail: ClassVar = {
         "test_a_recorded_answer_says_what_was_asked[parallel_calls]": "so small a model makes one call at a time",
@@ -277,9 +302,13 @@ class Echo(OfflineConformance):
             system later_system options parallel_calls
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
+            settings.prompt_cache
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests"""
+            streaming stored_requests embeddings"""
     )
+    embedding_responses: ClassVar = {
+        '{"vectors": ["AAAAPwAAgL4=", "AACAPwAAAAA="], "usage": {"input_tokens": 3}}': [[0.5, -0.25], [1, 0]]
+    }
 
 
 SUITES: Mapping[str, type[Suite]] = {

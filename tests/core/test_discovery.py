@@ -1,6 +1,7 @@
 """Discovery: what is installed is found by its metadata, loaded when it is asked for, and never stops another."""
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -101,6 +102,17 @@ def test_installed_packages_say_what_to_write_for_a_name_that_no_provider_has(ac
         acme.provider("acne")
     with pytest.raises(ProviderMissing, match=r"'zorg' is not installed; .*; pip install sabir-zorg, if it exists"):
         acme.provider("zorg")
+
+
+def test_the_import_of_an_editable_install_is_to_be_fixed(install: Install, tmp_path: Path) -> None:
+    """Its code is the author's, who cannot reinstall it to mend it."""
+    install("mine", {"sabir.providers": {"mine": "of_mine:mine"}}, of_mine="from sabir import no_such_name")
+    (metadata,) = (tmp_path / "site").glob("mine-*.dist-info")
+    origin = {"url": "file:///src/sabir-mine", "dir_info": {"editable": True}}
+    (metadata / "direct_url.json").write_text(json.dumps(origin))
+
+    with pytest.raises(ProviderBroken, match=r"no_such_name.*; fix the import$"):
+        Registry().provider("mine")
 
 
 def test_no_lock_is_held_while_a_hint_loads(install: Install) -> None:

@@ -4,10 +4,13 @@ from collections.abc import Iterator
 
 from cyclopts import App
 from sabir_actors.command import threads
+from sabir_calls.batches.command import batch
+from sabir_calls.command import map_
 from sabir_cli.chat.slash_commands import SLASH_COMMANDS
 from sabir_cli.exits import MEANINGS
 from sabir_cli.main import build
 from sabir_cli.output import Output
+from sabir_embeddings.command import embed
 from sabir_local.command import local
 from sabir_runtime.distributed.command import worker
 from sabir_runtime.durable.command import runs
@@ -19,8 +22,9 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (check, local, runs, threads, worker):
+    for command in (batch, check, embed, local, runs, threads, worker):
         whole.command(command)
+    whole.command(map_, name="map")
     return whole
 
 

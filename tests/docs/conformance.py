@@ -112,9 +112,9 @@ def _case(name: str) -> Iterator[str]:
 PAGE = "tutorials/your-first-provider.md"
 COPIES = 'folder = Path("sabir_parrot")'
 """A line of the page's block that writes the copy."""
-WHOLE, BROKEN = '"failed": result.is_error', '"failed": False'
+WHOLE, BROKEN = '"description": each.description', '"description": ""'
 """What the page has its reader break, before and after."""
-CASE = "test_a_failure_is_told_apart_from_a_success"
+CASE = "test_an_option_is_offered"
 """The case that notices."""
 COLUMNS = 100
 
@@ -126,7 +126,7 @@ def suite_file() -> str:
 
 def failure() -> str:
     """What the kit says of the broken line, as a block of the page: from the case's name to the page's."""
-    found = re.search(rf"^_+ TestParrot\.{CASE} _+$\n.*?^see \S+$", run_broken(), re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^_+ TestParrot\.{CASE}\S* _+$\n.*?^see \S+$", run_broken(), re.DOTALL | re.MULTILINE)
     assert found, run_broken()
     return f"```text\n{found[0]}\n```"
 

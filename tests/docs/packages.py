@@ -16,7 +16,7 @@ from itertools import pairwise
 from types import ModuleType
 
 from pydantic import BaseModel
-from sabir.vocabulary import parts
+from sabir.vocabulary import fields
 from sabir_actors import (
     TYPES,
     ErrorCode,
@@ -193,7 +193,7 @@ INNER = (
 """What stands within the data of messages."""
 WORDS: Mapping[str, ModuleType] = {
     "Name": data,
-    "Text": parts,
+    "Text": fields,
     "DataObject": protocol,
     "Time": data,
     "Seconds": data,

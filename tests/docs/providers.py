@@ -43,9 +43,10 @@ EXAMPLES: Mapping[str, Any] = {
         "title": "City", "type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"],
         "additionalProperties": False,
     },
+    "prompt_cache": "1h",
 }  # fmt: skip
 """A value of each wire setting that says something in every dialect."""
-ABOUT_OPTIONS = {"option_choice", "parallel_options"}
+ABOUT_OPTIONS = {"option_choice", "parallel_options", "prompt_cache"}
 OPTION = sabir.Option.from_schema("weather", "Current weather.", {"type": "object", "properties": {}})
 
 

@@ -35,18 +35,23 @@ from tests.docs.sources import (
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Adapters": (
-        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "Target",
+        "adapter", "ApiKey", "ModelAdapter", "Adapter", "fallback", "FallbackAdapter", "FALLBACK_ON", "fewest_losses",
+        "Target",
     ),
     "Making messages": (
         "user", "system", "assistant", "image", "audio", "video", "document", "MessageBuilder", "OptionResultBuilder",
     ),
     "Messages": (
         "Message", "PartsPayload", "OptionCallPayload", "OptionResultPayload", "Origin", "TextPart", "Citation",
-        "MediaPart", "ReasoningPart", "RefusalPart", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
+        "MediaPart", "ReasoningPart", "RefusalPart", "NativeCallPart",
+        "NativeResultPart", "NativeReference", "OpaquePart", "UnknownPart", "UnknownPayload", "RUNTIME",
         "group_steps", "Step",
     ),
     "Histories": ("save", "load", "dumps", "dumps_lines", "loads", "schema"),
-    "Options": ("option", "Option", "ToolContext", "answer", "answer_sync", "unanswered"),
+    "Options": (
+        "option", "Option", "web_search", "code_execution", "mcp_server", "NativeOption", "ToolContext", "answer",
+        "answer_sync", "unanswered",
+    ),
     "Settings": ("Settings", "Bounds", "ResponseFormat", "RetryPolicy"),
     "Rendering": ("Rendering", "Loss", "dialect", "PureDialect", "DecodedHistory"),
     "Replies and streams": (
@@ -157,7 +162,8 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "Tables": (
         "The rules of an API are data that core applies: roles, media, calls and schemas.",
         (
-            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "MediaRule", "Modality",
+            "SchemaRule", "fit_schema", "Calls", "IdentifierRule", "Roles", "Side", "Tables", "NativeTool",
+            "MediaRule", "Modality",
             "pair_messages", "side_of", "TurnMaker",
         ),
     ),
@@ -210,7 +216,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (
             "FrozenDict", "JSONObjectDocumentField", "JSONText", "JSONValue", "count_values", "decode_json",
             "encode_json", "has_more_values", "StoredModel", "Frozen", "load_stored", "StoredNames", "KnownPart",
-            "NonEmpty", "Part", "Text", "OptionCall", "RoleHint",
+            "NonEmpty", "Part", "Piece", "Text", "OptionCall", "RoleHint",
         ),
     ),
     "Stores": (
@@ -232,9 +238,21 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
             "Performer", "AsyncClosing", "SyncClosing", "load_entry_point", "split_model",
         ),
     ),
+    "Operations": (
+        "A request besides chat has the retries, errors, time limits and telemetry of a chat.",
+        ("Operation", "OperationRequest", "Decoded", "OperationResult", "OperationClient", "operation_client",
+         "EmbeddingCall", "EmbeddingKind", "EmbeddingVectors"),
+    ),
+    "Batches": (
+        "The requests of a batch are renderings of a dialect, which also decodes the answers.",
+        (
+            "BatchOrder", "BatchRequest", "BatchStatus", "BatchPhase", "BatchResults", "BatchPage", "BatchAnswer",
+            "decode_answer",
+        ),
+    ),
     "Hooks": (
         "An exception of a telemetry hook is logged, and an exception of any other hook names the plugin.",
-        ("installed_hooks",),
+        ("installed_hooks", "AgentWork", "announce_work", "work_headers", "continue_work"),
     ),
     "Grades": (
         "A package's author declares a grade, and only a run of the kit on this machine verifies it.",

@@ -17,6 +17,10 @@ MEANT = (
     "vendors call a tool",
     "libraries call it a tool",
     "has tools, as it calls them",
+    "own tools",  # of a vendor
+    "own tool",
+    "the tool did",
+    "no such tool",
 )
 """What pages say of tools that are not options of ours, and what leads from their word to ours."""
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)

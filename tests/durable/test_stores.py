@@ -99,7 +99,7 @@ async def test_a_damaged_file_is_an_error_of_ours(
     ("statement", "told"),
     [
         ("DELETE FROM sabir_durable_schema", r"layout numbers are \[\], not one number above 0; restore the store"),
-        ("INSERT INTO sabir_durable_schema VALUES (3)", r"is damaged: its layout numbers are \[2, 3\], not one number"),
+        ("INSERT INTO sabir_durable_schema VALUES (4)", r"is damaged: its layout numbers are \[3, 4\], not one number"),
         ("UPDATE sabir_durable_schema SET version = 0", r"is damaged: its layout numbers are \[0\], not one number"),
         ("ALTER TABLE sabir_runs RENAME COLUMN deaths TO births", "no such column: .*deaths; restore the store"),
         ("DROP TABLE sabir_calls", "no such table: sabir_calls; restore the store"),

@@ -102,8 +102,8 @@ def test_broken_arguments_become_an_error_result_and_go_back_as_they_came(llm: s
     rendering = llm.render(chat, options=[weather])
 
     assert rendering.body["messages"][1]["call"]["arguments"] == "{oops"
-    assert rendering.body["messages"][2]["failed"] is True
-    assert llm.complete_sync(chat).text == "the arguments are not a JSON object: '{oops'"
+    assert rendering.body["messages"][2]["failed"] == {"type": "invalid_arguments", "retryable": False}
+    assert "the arguments are not a JSON object: '{oops'" in llm.complete_sync(chat).text
 
 
 def test_an_option_that_was_not_offered_is_not_called(llm: sabir.ModelAdapter) -> None:

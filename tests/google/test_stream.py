@@ -63,7 +63,7 @@ def test_neighbouring_texts_of_one_kind_are_one_block() -> None:
     parts = reply.messages[0].parts
 
     assert parts[:2] == (ReasoningPart(text="Hm."), TextPart(text="So on."))
-    assert [part.kind for part in parts[2:]] == ["opaque", "text"]
+    assert [part.kind for part in parts[2:]] == ["native_call", "text"]
 
 
 def test_a_signed_text_is_a_block_of_its_own() -> None:
@@ -94,7 +94,9 @@ def test_a_stream_folds_to_what_its_parts_at_once_give() -> None:
     reply = fold(*map(chunk, parts), chunk(**end))
     at_once = wires.whole(SCOPE, chunk(*parts, **end))
 
-    assert reply.messages[0].parts[1].citations[0].start == 7  # type: ignore[union-attr]
+    searched, found, thought, text = reply.messages[0].parts
+    assert (searched.kind, found.kind, thought.kind) == ("native_call", "native_result", "reasoning")
+    assert text.kind == "text" and text.citations[0].start == 7
     assert len(reply.messages) == 3 and wires.same(reply, at_once)
 
 

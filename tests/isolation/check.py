@@ -216,6 +216,7 @@ EXPECTED = {
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
     "calls": Expected(packages=frozenset({"sabir", "sabir-calls"}), alone=True),
     "echo": Expected(packages=frozenset({"sabir", "sabir-echo"}), alone=True),
+    "embeddings": Expected(packages=frozenset({"sabir", "sabir-embeddings"}), alone=True),
     "openai": Expected(packages=frozenset({"sabir", "sabir-openai"}), sdks=frozenset({"openai"})),
     "local": Expected(
         packages=frozenset({"sabir", "sabir-local", "sabir-openai"}), sdks=frozenset({"openai", "xllamacpp"})

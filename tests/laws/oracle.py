@@ -40,7 +40,7 @@ def _is_model(schema: Any) -> bool:
     schema = schema[0] if isinstance(schema, tuple) else schema
     return isinstance(schema, dict) and (
         schema.get("type") in ("model", "is-instance")
-        or (schema.get("type") == "definition-ref" and "Param" not in str(schema))
+        or (schema.get("type") == "definition-ref" and "param" not in str(schema).lower())
     )
 
 
@@ -80,12 +80,21 @@ def validators() -> dict[str, SchemaValidator]:
     }
 
 
+@cache
+def beta_validator() -> SchemaValidator:
+    """Of Anthropic's requests with betas, such as MCP servers."""
+    from anthropic.types.beta import message_create_params
+
+    return _validator(message_create_params.MessageCreateParamsNonStreaming)
+
+
 def check_request(dialect: str, body: bytes) -> None:
     """AssertionError with the first faults and the body, unless the SDK's own types take it."""
     parsed = json.loads(body)
     whole = {name: value for name, value in parsed.items() if name != "stream"}  # a long answer streams, whoever asks
+    is_beta = dialect == "anthropic.messages" and "mcp_servers" in parsed
     try:
-        validators()[dialect].validate_python(whole, strict=False)
+        (beta_validator() if is_beta else validators()[dialect]).validate_python(whole, strict=False)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:6]]
         raise AssertionError(f"{dialect} refuses {json.dumps(parsed)[:2000]}:\n" + "\n".join(faults)) from None

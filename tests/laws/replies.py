@@ -151,8 +151,8 @@ GEMINI = [
     _gemini(_GEMINI_CALL, {"functionCall": {"name": "add", "args": {}}}),
     _gemini({"functionCall": {"id": "fc-1", "name": "weather", "args": {}}, "thoughtSignature": f"{SEALED}c2lnA"}),
     _gemini(
-        {"executableCode": {"language": "PYTHON", "code": f"{SEALED}print(1)"}},
-        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": f"{SEALED}1"}},
+        {"executableCode": {"id": f"{SEALED}1", "language": "PYTHON", "code": "print(1)"}},
+        {"codeExecutionResult": {"id": f"{SEALED}1", "outcome": "OUTCOME_OK", "output": "1"}},
         {"text": "One."},
     ),
     _gemini({"text": "A picture:"}, {"inlineData": {"mimeType": "image/png", "data": PICTURE}}),

@@ -27,11 +27,11 @@ GRAMMAR = {"type": "custom", "custom": {"name": "sql"}}
 FREE = {"type": "custom", "name": "sql"}
 TOOLS: list[tuple[str, dict[str, Any], str]] = [
     ("anthropic.messages", {"tools": [BASH], "tool_choice": {"type": "tool", "name": "bash"}}, "option_choice"),
-    ("google.generate_content", {"tools": [{"googleSearch": {}}]}, ""),
+    ("google.generate_content", {"tools": [{"googleMaps": {}}]}, ""),
     ("openai.chat", {"tools": [GRAMMAR], "tool_choice": {"type": "custom", "custom": {"name": "sql"}}},
      "option_choice"),
     ("openai.responses", {"tools": [FREE], "tool_choice": {"type": "custom", "name": "sql"}}, "option_choice"),
-    ("openai.responses", {"tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}},
+    ("openai.responses", {"tools": [{"type": "image_generation"}], "tool_choice": {"type": "image_generation"}},
      "vendor.openai.tool_choice"),
 ]  # fmt: skip
 

@@ -246,12 +246,13 @@ def test_a_reply_goes_back_item_by_item_to_the_letter() -> None:
 
 
 def test_of_a_reply_of_another_model_only_the_words_go_back() -> None:
-    """Signed and server-bound state goes only where it came from; each thing left out is a loss."""
+    """Signed and server-bound state goes only where it came from; each thing left out is a loss, a search is text."""
     rendering = render(RESPONSES, *answered(OUTPUT, model="gpt-4o"), model="gpt-5.4")
 
     sent = [item for item in rendering.body["input"] if item.get("role") == "assistant" or "arguments" in item]
     kept = [item.get("content") or item["arguments"] for item in sent]
-    assert kept == ["See [1].", "No more.", "And.", "[image not shown: A hat.]", '{ "city":"Rome" }']
+    hat, hats = "[image not shown: A hat.]", "[web_search]\nhats"
+    assert kept == ["See [1].", "No more.", "And.", hat, '{ "city":"Rome" }', hats]
     assert "gA==" not in json.dumps(rendering.body)
     assert {item["id"] for item in rendering.body["input"] if "id" in item} == set()
     assert [kind for kind, _ in lost(rendering)].count("dropped") >= 7

@@ -143,7 +143,7 @@ def test_without_places_an_item_is_known_by_its_id_to_the_end() -> None:
     ]
 
     blocks = [(event.index, event.block.kind) for event in found if isinstance(event, BlockEnd)]
-    assert blocks == [(0, "opaque"), (1000, "text")]
+    assert blocks == [(0, "native_call"), (1000, "text")]
 
 
 def test_what_the_final_response_does_not_hold_is_kept_as_far_as_it_came() -> None:

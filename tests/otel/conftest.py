@@ -102,6 +102,7 @@ def telling(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     def tell(*others: object, **how: Any) -> None:
         hooks = Hooks([Telemetry(**{**recorded.providers(), **how}), *others])
         monkeypatch.setattr("sabir.calling.adapter.installed_hooks", lambda: hooks)
+        monkeypatch.setattr("sabir.hooks.announcing.installed_hooks", lambda: hooks)
 
     return tell
 

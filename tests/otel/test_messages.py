@@ -38,7 +38,10 @@ async def test_a_models_call_stands_below_the_messages_of_its_thread(heard: Reco
     chats = [above(span) for span in heard.spans if span.name == "chat small"]
 
     assert [names[each] for each in known] == [1, 6, 6, 1]
-    assert chats == [["PROCESS_WITH_AGENT", "PROCESS_PHASE", "START_THREAD"]] * len(AEIOUY)
+    assert chats == [
+        [f"invoke_agent {phase}", "PROCESS_WITH_AGENT", "PROCESS_PHASE", "invoke_workflow aeiou-y", "START_THREAD"]
+        for phase in AEIOUY
+    ]
     assert "secret" not in "".join(span.to_json() for span in heard.spans)
 
 

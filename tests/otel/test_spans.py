@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import sabir
+import sabir_session
 from opentelemetry.trace import SpanKind, StatusCode
 from sabir.errors import ServerFailed, StreamBroken
 from sabir.vocabulary.settings import RetryPolicy, Settings
@@ -101,6 +102,25 @@ async def test_asynchronous_and_streamed_calls_are_told_alike(heard: Recorded) -
     assert told == [plain] * 3 + [{**plain, "gen_ai.request.stream": True}] * 3
 
 
+def test_a_conversations_span_has_what_a_prompt_cache_can_give(heard: Recorded) -> None:
+    chat = sabir_session.Conversation("echo:m", settings=Settings(prompt_cache=True))
+    for question, instructions in (("One?", "Be brief."), ("Two?", "Be brief."), ("Three?", "Be long.")):
+        chat.instructions = instructions
+        chat.ask_sync(question)
+    chat.settings = None
+    chat.ask_sync("Four?")
+
+    caches = [
+        {name: fact for name, fact in (span.attributes or {}).items() if "prompt_cache" in name}
+        for span in heard.spans
+        if span.name.startswith("chat ")
+    ]
+    predicted, changed = "sabir.prompt_cache.predicted_tokens", "sabir.prompt_cache.changed"
+    assert [set(each) for each in caches] == [set(), {predicted}, {predicted, changed}, set()]
+    assert caches[1][predicted] > 0
+    assert caches[2][changed] == "messages[0]"
+
+
 def test_losses_are_counted_and_their_kinds_told(heard: Recorded) -> None:
     message = sabir.user("look", sabir.image("https://example.org/a.png"), sabir.audio("https://example.org/a.wav"))
     sabir.adapter("echo:small").complete_sync(message)
@@ -121,7 +141,10 @@ def test_attempts_that_failed_are_events_of_one_span(heard: Recorded) -> None:
         llm.complete_sync("Weather?")
 
     failed = {"sabir.attempt": 1, "error.type": "Unavailable", "http.response.status_code": 503}
-    assert heard.events() == [("sabir.attempt_failed", failed)]
+    (failure, (name, retried)) = heard.events()
+    assert failure == ("sabir.attempt_failed", failed)
+    assert (name, retried["sabir.attempt"]) == ("sabir.retried", 2)
+    assert retried["sabir.waited"] == heard.attributes()["sabir.waited"]
     assert heard.span().status.status_code is StatusCode.UNSET
     assert heard.attributes()["sabir.attempts"] == 2
     assert "error.type" not in heard.attributes()
@@ -135,7 +158,7 @@ def test_the_last_failure_is_the_spans(heard: Recorded) -> None:
     span = heard.span()
     assert (span.status.status_code, span.status.description) == (StatusCode.ERROR, "ServerFailed 500")
     assert heard.attributes().items() >= {"error.type": "ServerFailed", "gen_ai.request.temperature": 0.25}.items()
-    assert [name for name, _ in heard.events()] == ["sabir.attempt_failed"] * 2
+    assert [name for name, _ in heard.events()] == ["sabir.attempt_failed", "sabir.retried", "sabir.attempt_failed"]
     assert "you asked for" not in str((heard.events(), heard.attributes()))
     (duration,) = heard.points(DURATION)
     assert duration.attributes["error.type"] == "ServerFailed"
@@ -154,7 +177,7 @@ def test_an_error_of_nobodys_is_named_with_its_module(heard: Recorded) -> None:
 
         def close(self) -> None: ...
 
-    llm._connection = Broken()  # type: ignore[assignment]
+    llm._connector.connection = Broken()  # type: ignore[assignment]
     with pytest.raises(json.JSONDecodeError):
         llm.complete_sync("x")
 

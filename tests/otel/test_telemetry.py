@@ -75,6 +75,13 @@ def test_a_provider_goes_by_the_conventions_name(
     assert (found.get("server.address"), found.get("server.port")) == server
 
 
+@pytest.mark.parametrize(("dialect", "operation"), [("any.talk", "chat"), ("any.embeddings", "embeddings")])
+def test_the_operations_name_follows_the_dialect(dialect: str, operation: str) -> None:
+    target = Target(provider="acme", dialect=dialect, model="m", endpoint="acme:")
+
+    assert target_attributes(target)["gen_ai.operation.name"] == operation
+
+
 def test_what_is_installed_tells_where_it_is_configured_to(recorded: Recorded) -> None:
     installed_hooks.cache_clear()
     llm = sabir.adapter("echo:small")
@@ -242,7 +249,7 @@ async def test_a_cancelled_call_ends_its_span(heard: Recorded, probe: Probe) -> 
         async def aclose(self) -> None: ...
 
     llm = sabir.adapter("probe:m")
-    llm._connection = Silent()  # type: ignore[assignment]
+    llm._connector.connection = Silent()  # type: ignore[assignment]
     task = asyncio.create_task(llm.complete("x"))
     await out.wait()
     assert heard.spans == []

@@ -27,8 +27,8 @@ from genai_prices.types import (
 )
 from sabir import Reply, Usage
 from sabir.errors import SettingsInvalid
-from sabir_prices import Cost, cost, cost_of
-from sabir_prices.costs import SELLERS, own_seller, seller_at
+from sabir_prices import Cost, cheapest, cost, cost_of
+from sabir_prices.costs import SELLERS, own_seller, searches_of, seller_at
 
 LATER = datetime(2031, 1, 1, tzinfo=UTC)
 EARLIER = datetime(2029, 1, 1, tzinfo=UTC)
@@ -421,3 +421,78 @@ def test_a_price_is_found_without_the_network(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
     assert cost_of(Usage(input_tokens=1, output_tokens=1), provider="openai", model="gpt-4o", at=AT) is not None
+
+
+def searched(usage: dict[str, Any], *parts: Any, provider: str = "openai") -> sabir.Reply:
+    origin = sabir.Origin(provider=provider, dialect="d", endpoint="https://api.openai.com/v1", model="hourly")
+    payload = sabir.PartsPayload(parts=(*parts, sabir.TextPart(text="Found.")))
+    message = sabir.Message(policy="llm", origin=origin, payload=payload)
+    counts = sabir.Usage(input_tokens=1000, output_tokens=100, details=usage)
+    return sabir.Reply(messages=(message,), finish_reason="stop", usage=counts, origin=origin)
+
+
+SEARCHED = sabir.NativeCallPart(tool="web_search", queries=("a", "b"), dialect="d", raw={"id": 1})
+OPENED = sabir.NativeCallPart(tool="web_search", name="open_page", url="https://a.org", dialect="d", raw={"id": 2})
+
+
+@pytest.mark.parametrize(
+    ("reply", "count"),
+    [
+        (searched({"server_tool_use": {"web_search_requests": 3}}, SEARCHED), 3),
+        (searched({"server_side_tool_usage_details": {"web_search_calls": 2}}), 2),
+        (searched({"server_tool_use_details": {"web_search_requests": 1}}), 1),
+        (searched({}, SEARCHED, OPENED, SEARCHED), 2),
+        (searched({}, SEARCHED, provider="google"), 2),
+        (searched({}), 0),
+    ],
+)
+def test_searches_are_counted_by_the_vendor_or_among_the_calls(reply: sabir.Reply, count: int) -> None:
+    assert searches_of(reply) == count
+
+
+def test_searches_are_part_of_the_cost_and_without_a_price_the_cost_is_unknown(table: None) -> None:
+    """10 $ a thousand searches."""
+    priced = searched({}, SEARCHED)
+    unpriced = priced.model_copy(update={"origin": priced.origin.model_copy(update={"model": "spoken"})})
+
+    assert known(cost(priced)).other == Decimal("0.01")
+    assert cost(searched({})) is not None
+    assert cost(unpriced) is None
+
+
+@pytest.mark.parametrize(
+    ("seller", "endpoint", "name"),
+    [
+        ("openai", "https://api.openai.com/v1", "gpt-5"),
+        ("anthropic", "https://api.anthropic.com", "claude-haiku-4-5"),
+        ("google", "https://generativelanguage.googleapis.com", "gemini-2.5-flash"),
+    ],
+)
+def test_a_reply_of_a_batch_costs_half(seller: str, endpoint: str, name: str) -> None:
+    """By the vendors' own pages, which the table follows."""
+    origin = sabir.Origin(provider=seller, dialect="d", endpoint=endpoint, model=name)
+    usage = Usage(input_tokens=1_000_000, output_tokens=100_000)
+    usual = Reply(messages=(), finish_reason="stop", usage=usage, origin=origin)
+    of_batch = usual.model_copy(update={"is_batch": True})
+    tier = Usage(input_tokens=1_000_000, output_tokens=100_000, details={"service_tier": "batch"})
+    named = usual.model_copy(update={"usage": tier})
+
+    costs = [cost(each) for each in (usual, of_batch, named)]
+    assert all(costs) and costs[1] == costs[2]
+    assert costs[0] and costs[1] and costs[0].total == 2 * costs[1].total
+
+
+@pytest.mark.usefixtures("table")
+def test_the_cheapest_member_is_tried_first_and_unknown_prices_last() -> None:
+    """A quarter of the bytes at 2 dollars for a million tokens, and 1,000 tokens of output at 10."""
+    models = ["openai:unknown", "openai:plain", "openai:free"]
+    renderings = [sabir.adapter(model, api_key="any").render("Hello!") for model in models]
+    unknown, plain, free = map(cheapest, renderings)
+
+    tokens = -(-len(renderings[1].body_bytes) // 4)
+    assert plain == (False, Decimal(tokens) * 2 / 10**6 + Decimal(1_000) * 10 / 10**6)
+    assert free < plain < unknown
+    assert cheapest(renderings[1], output_tokens=0) < plain
+    assert (
+        cheapest(sabir.adapter("openai:plain", base_url="http://proxy.test", api_key="any").render("Hello!")) == unknown
+    )

@@ -8,6 +8,7 @@ from google.genai import types
 from sabir.base.failures import Loss
 from sabir.errors import CallError
 from sabir.vocabulary.messages import OptionCallPayload
+from sabir.vocabulary.native import NativeCallPart, NativeResultPart
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart
 from sabir.vocabulary.reply import Reply, Usage
 from sabir_google.decode import FINISH_REASONS
@@ -84,8 +85,9 @@ CLAUDES: list[tuple[Any, list[Any]]] = [
         call("my weather", {"city": "Rome"}, wire_id="d", state=CALLER)]),
     (claude({**USE, "input": [1]}), [call("my weather", {}, raw_arguments="[1]", invalid_arguments=True)]),
     (claude(SERVER, FOUND, MCP), [
-        opaque(CLAUDE, SERVER, "srv_1", "opens"), opaque(CLAUDE, FOUND, "srv_1", "closes"),
-        opaque(CLAUDE, MCP, "mcp_1", "opens")]),
+        NativeCallPart(tool="web_search", dialect=CLAUDE, raw=SERVER, pair_id="srv_1", queries=("q",)),
+        NativeResultPart(tool="web_search", dialect=CLAUDE, raw=FOUND, pair_id="srv_1"),
+        NativeCallPart(tool="mcp_server", dialect=CLAUDE, raw=MCP, pair_id="mcp_1", server="s", name="echo")]),
     *((claude(block), [opaque(CLAUDE, block)]) for block in (
         {"type": "container_upload", "file_id": "f"}, {"type": "of 2030", "x": [1]}, {"no": "type"}, "?", 7)),
 ]  # fmt: skip
@@ -105,7 +107,9 @@ GEMINIS: list[tuple[Any, list[Any]]] = [
     (gemini({"functionCall": {"name": "my_weather", "args": {"b": 1, "a": 2}, "id": "c"}, **SIGNED}),
      [call("my weather", {"b": 1, "a": 2}, state={"part": SIGNED, "call": {"id": "c"}})]),
     (gemini(CODE, OUTPUT, BARE, {"hologram": 1}, {"": {"id": "x1"}}), [
-        opaque(GEMINI, CODE, "x1", "opens"), opaque(GEMINI, OUTPUT, "x1", "closes"), opaque(GEMINI, BARE),
+        NativeCallPart(tool="code_execution", dialect=GEMINI, raw=CODE, pair_id="x1", code="1"),
+        NativeResultPart(tool="code_execution", dialect=GEMINI, raw=OUTPUT, pair_id="x1", output="1"),
+        NativeCallPart(tool="code_execution", dialect=GEMINI, raw=BARE, code="2"),
         opaque(GEMINI, {"hologram": 1}), opaque(GEMINI, {"": {"id": "x1"}})]),
     *((gemini(part), [opaque(GEMINI, part)]) for part in (
         {"inlineData": {"mimeType": "image/svg+xml", "data": "AAAA"}}, {"inlineData": {"mimeType": "image/png"}},
@@ -181,7 +185,6 @@ ANNOTATIONS: list[tuple[Any, Citation]] = [
     ({"of": "another make"}, Citation(kind="annotation")),
 ]  # fmt: skip
 ITEMS: list[tuple[Any, str | None, Any]] = [
-    ({"type": "web_search_call", "id": "ws_1", "action": {"type": "search"}}, None, None),
     ({"type": "computer_call", "id": "cu_1", "call_id": "c"}, "c", "opens"),
     ({"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "input": "4 + 4"}, "c", "opens"),
     ({"type": "local_shell_call", "id": "lsh_1", "call_id": "c"}, "c", "opens"),

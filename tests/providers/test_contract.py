@@ -8,6 +8,7 @@ import pytest
 import sabir
 from sabir.authoring import Access, Row
 from sabir.errors import ConnectionFailed, SettingsInvalid
+from sabir_openai.embeddings import QUIRKS as EMBEDDING_QUIRKS
 from sabir_testing.loopback import unreachable
 
 STATUSES = [status for status in sabir.providers() if status.distribution.startswith("sabir-")]
@@ -39,7 +40,8 @@ def test_each_plugin_declares_its_quirks(name: str, distribution: str, dialects:
 
 @pytest.mark.parametrize("package", ["sabir_openai", "sabir_anthropic"])
 def test_each_rows_quirks_are_declared(package: str) -> None:
-    declared = sabir.provider("openai" if package == "sabir_openai" else "anthropic").dialect("chat").quirks
+    dialect = sabir.provider("openai" if package == "sabir_openai" else "anthropic").dialect("chat")
+    declared = {**dialect.quirks, **EMBEDDING_QUIRKS}
     rows = Row.load_all_packaged(package)
     names = {
         quirk for row in rows.values() for quirk in (*row.quirks, *(add for each in row.entries for add in each.adds))

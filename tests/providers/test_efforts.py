@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import sabir
 from sabir.authoring.efforts import EFFORTS, nearest_effort
-from sabir.authoring.providers import read_models
-from sabir.vocabulary.models import ReasoningEffort
+from sabir.vocabulary.models import ReasoningEffort, read_models
 
 from tests.missing_models import LISTS, coverage, sdk_models
 from tests.providers.efforts import LINES, Line

@@ -455,20 +455,24 @@ LATER = {"name": "later", "input_schema": {"type": "object"}, "defer_loading": "
 
 
 def test_declarations_are_options_or_the_vendors_own() -> None:
-    """What has a type, or hints that are none, is no option; what an option cannot say is a loss."""
+    """What has hints that are none is no option; what an option cannot say is a loss."""
     tools = [DEFERRED, LATER, {"type": "web_search_20260318", "name": "web_search"}]
     history = read(CLAUDE, user("?"), tools=tools)
 
-    assert [each.vendor for each in history.options] == [{"anthropic": {"strict": True, "defer_loading": True}}]
-    assert list(history.settings.vendor["anthropic"]["tools"]) == tools[1:]
+    hints = {"strict": True, "defer_loading": True}
+    assert [each.vendor for each in history.options] == [
+        {"anthropic": hints},
+        {"anthropic": {"type": tools[2]["type"]}},
+    ]
+    assert list(history.settings.vendor["anthropic"]["tools"]) == [LATER]
     assert losses(history) == ["dropped tools[0].of_2030"]
 
 
 def test_functions_are_options_and_other_tools_the_vendors_own() -> None:
-    search, run = {"type": "web_search"}, {"type": "custom", "custom": {"name": "run"}}
+    files, run = {"type": "file_search", "vector_store_ids": ["v"]}, {"type": "custom", "custom": {"name": "run"}}
     for name, tools, rest in (
         (CHAT, [{"type": "function", "function": WEATHER}, run], [run]),
-        (RESPONSES, [{"type": "function", **WEATHER}, search], [search]),
+        (RESPONSES, [{"type": "function", **WEATHER}, files], [files]),
         (GEMINI, [{"functionDeclarations": [{**DECLARED, "name": "weather"}]}, {"googleSearch": {}}],
          [{"googleSearch": {}}]),
     ):  # fmt: skip

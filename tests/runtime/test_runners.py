@@ -1,15 +1,17 @@
-"""Runners decide how a call is performed; the one in memory adds nothing unless it is told to trace."""
+"""Runners decide how a call is performed; the one in memory adds nothing."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
 import pytest
 import sabir
+import sabir_otel
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 from sabir_runtime import BaseContext, BaseRunner, Batch, BoundCall, InMemoryRunner, PolicyFailed, Runner, RuntimeFault
 from sabir_runtime.policies import AnyPolicy
 
@@ -81,33 +83,36 @@ async def test_untraced_calls_pass_the_context_and_know_no_tracing() -> None:
 
 
 @pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
+def spans() -> Iterator[InMemorySpanExporter]:
     """What ended, in the order of ending."""
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    from sabir_otel import policies
-
-    inner = policies.policy_span
-    monkeypatch.setattr(policies, "policy_span", lambda *name, **more: inner(*name, tracer_provider=provider, **more))
-    return exporter
+    sabir_otel.configure(tracer_provider=provider)
+    yield exporter
+    sabir_otel.configure()
 
 
 async def test_a_traced_call_is_a_span_named_after_the_policy(spans: InMemorySpanExporter) -> None:
-    """RN-23: options are spans within; each ends."""
+    """RN-23: options are spans within; each ends, also if the policy fails."""
     ctx = Context(call("search", query="rain"), runner=InMemoryRunner(trace=True))
     batch = await ctx.chooser(HISTORY, ["search"])
+    with pytest.raises(PolicyFailed):
+        await ctx.broken(HISTORY)
 
-    inner, outer = spans.get_finished_spans()
+    inner, outer, failed = spans.get_finished_spans()
     assert results(batch) == ["3 × rain"]
-    assert [inner.name, outer.name] == ["execute_tool search_web", "invoke_agent chooser"]
+    assert [inner.name, outer.name, failed.name] == [
+        "execute_tool search", "invoke_agent chooser", "invoke_agent broken",
+    ]  # fmt: skip
     assert inner.parent is not None
     assert inner.parent.span_id == outer.get_span_context().span_id
+    assert failed.status.status_code is StatusCode.ERROR
 
 
 def test_tracing_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """RN-23: when the runner is made, not at the first call."""
-    monkeypatch.setitem(sys.modules, "sabir_otel.policies", None)
+    monkeypatch.setitem(sys.modules, "sabir_otel", None)
 
     with pytest.raises(RuntimeFault, match=r"install sabir-otel, or sabir-runtime\[trace\]"):
         InMemoryRunner(trace=True)

@@ -33,7 +33,7 @@ FEW = 2
 """Examples a law where a law is not what is broken."""
 WHOLE = bool(os.environ.get("SABIR_WHOLE_KIT"))
 """Whether all cases run on every broken adapter, which takes a quarter of an hour: `nox -s kit`."""
-FAMILIES = ("contract", "requests", "laws", "replies", "streams", "errors", "transport", "handover")
+FAMILIES = ("contract", "requests", "laws", "replies", "streams", "errors", "transport", "handover", "embeddings")
 LATER = "999.0"
 """A version of the kit in which no case is new, so that none only warns."""
 _NUMBERS = itertools.count()

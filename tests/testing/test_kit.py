@@ -16,11 +16,15 @@ from tests.testing.broken import (
     connection_errors,
     contract,
     documented_words,
+    embeddings,
     errors,
     framings,
     further_replies,
     handover,
     laws,
+    lossless_history,
+    lossless_replies,
+    lossless_requests,
     replies,
     requests,
     stored_meanings,
@@ -34,19 +38,23 @@ MODULES = (
     ("contract", contract),
     ("requests", requests),
     ("requests", complete_requests),
+    ("requests", lossless_requests),
     ("laws", laws),
     ("laws", stored_requests),
     ("laws", stored_meanings),
+    ("laws", lossless_history),
     ("replies", replies),
     ("replies", changed_replies),
     ("replies", further_replies),
     ("replies", documented_words),
+    ("replies", lossless_replies),
     ("streams", streams),
     ("streams", framings),
     ("errors", errors),
     ("transport", transport),
     ("transport", connection_errors),
     ("handover", handover),
+    ("embeddings", embeddings),
 )
 """Family → a module with broken adapters for some of its cases."""
 BROKEN = [(family, case, breakage) for family, module in MODULES for case, breakage in module.BROKEN.items()]
@@ -63,8 +71,10 @@ SOUND = {
     framings.ENDS: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
     framings.BYTES: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
     framings.COUNTED: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
+    lossless_replies.BEFORE: lossless_replies.nested(is_apart=True),
     stored_requests.FEATURE: stored_requests.parts(dict),
     stored_requests.NESTED: stored_requests.parts(dict),
+    **dict.fromkeys(embeddings.BROKEN, embeddings.SOUND),
 }
 """Case → an adapter like the broken ones, without their fault."""
 FIRST = {case.partition("[")[0]: (family, case, adapter) for family, case, adapter in BROKEN[::-1]}
@@ -72,7 +82,9 @@ CHOSEN = BROKEN if WHOLE else list(FIRST.values())
 MANY = 100
 PROPERTIES = ("laws", "handover")
 """Families whose breakages only show in some of many histories."""
-DIRECTED = {case.partition("[")[0] for case in (*stored_requests.BROKEN, *stored_meanings.BROKEN)}
+DIRECTED = {
+    case.partition("[")[0] for case in (*stored_requests.BROKEN, *stored_meanings.BROKEN, *lossless_history.BROKEN)
+}
 """Cases of these families without random histories."""
 
 

@@ -15,7 +15,7 @@ from sabir_testing import ConformanceFailure
 from sabir_testing.families.access import AccessCases
 from sabir_testing.families.errors import ErrorCases
 
-from tests.testing.harness import FEW, Breakage, Outcome, registered, run, suite_of
+from tests.testing.harness import FEW, Breakage, Outcome, registered, run, sound, suite_of
 from tests.testing.kit.test_questions import OfAcme
 
 RECORDING = ("--sabir-record", "-k", "recorded or streamed or pieces_of_a_call or call_begins or signed")
@@ -68,6 +68,18 @@ def test_a_refused_provenance_fails_one_case(
 
     assert [reason in outcome.said for outcome in failed] == [True]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_text_as_error_event_is_refused_in_words(pytester: pytest.Pytester) -> None:
+    suite = type("TestTexts", (sound(),), {"examples": FEW, "error_event": lambda self, body: body})
+    case = "test_an_error_within_a_stream_is_an_error"
+    (outcome,) = run(pytester, suite, "-k", case)
+
+    assert outcome.failed
+    assert (
+        "TestTexts.error_event returns a value of the type str; return a ServerEvent(data, name), or None"
+        in outcome.said
+    )
 
 
 def test_an_optional_key_passes_the_cases_of_access(pytester: pytest.Pytester) -> None:

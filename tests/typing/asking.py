@@ -1,10 +1,11 @@
 """What a program writes with a conversation that is held: outputs of any form of type; never run."""
 
-from typing import Literal, assert_type
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Literal, assert_type
 
 import sabir
 from pydantic import BaseModel
-from sabir_session import Answer, Conversation, Prompt, evaluate_sync
+from sabir_session import Answer, Conversation, Partial, Prompt, evaluate_sync
 
 
 class Trip(BaseModel):
@@ -55,16 +56,13 @@ async def ask() -> None:
     assert_type((await chat.ask("Reserve.", output=reserve)).output, Hotel)
     assert_type(chat.ask_sync("Near.", output=Trip, output_validator=near).output, Trip)
     assert_type(chat.ask_sync("Near.", output=Trip, output_validator=check).output, Trip)
-    with chat.stream_sync("Grow.", output=list[Trip]) as growing:
-        for part in growing.outputs:
-            assert_type(part, list[Trip])
-        assert_type(growing.answer().output, list[Trip])
     async with chat.stream("Grow.") as words:
         async for text in words.text:
             assert_type(text, str)
         assert_type((await words.answer()).output, None)
 
-    typed = Conversation("echo:m", output=Trip | Hotel)
+    typed = Conversation("echo:m", output=Trip | Hotel, output_mode="call")
+    Conversation("echo:m", output=Trip, output_mode="json")  # type: ignore[call-overload]
     assert_type(typed.ask_sync("Where?").output, Trip | Hotel)
     assert_type(typed.fork("other"), Conversation[Trip | Hotel])
     assert_type(evaluate_sync(chat.adapter, Prompt(output=list[Trip])).output, list[Trip])
@@ -72,3 +70,26 @@ async def ask() -> None:
     chat.model = "other:m"
     chat.model = sabir.adapter("echo:m")
     chat.ask_sync(7)  # type: ignore[call-overload]
+
+
+async def stream() -> None:
+    """Partial outputs have the type of the output, and their fields are known."""
+    chat = Conversation("echo:m")
+    with chat.stream_sync("Grow.", output=list[Trip]) as growing:
+        for part in growing.outputs:
+            assert_type(part, Partial[list[Trip]])
+            assert_type(part.get(lambda trips: trips[0].city), str | None)
+            part.get(lambda trips: trips[0].town)  # type: ignore[attr-defined]
+            assert_type(part.output, Any)
+            assert_type(part.is_complete, bool)
+        assert_type(growing.answer().output, list[Trip])
+    with chat.stream_sync("Write.", output=str) as writing:
+        assert_type(writing.outputs, Iterator[Partial[str]])
+        assert_type(writing.answer().output, str)
+    async with chat.stream("Either.", output=Trip | Hotel, output_mode="text") as either:
+        assert_type(either.outputs, AsyncIterator[Partial[Trip | Hotel]])
+        async for version in either.outputs:
+            assert_type(version, Partial[Trip | Hotel])
+        assert_type((await either.answer()).output, Trip | Hotel)
+    assert_type(chat.ask_sync("Write.", output=str).output, str)
+    assert_type(chat.stream_sync("?").outputs, Iterator[Partial[None]])

@@ -6,6 +6,7 @@
 Nothing here is the dialects' code. The names of features are those of the rows.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -104,7 +105,45 @@ def _has_later_system(body: Body) -> bool:
     return any(role in ("system", "developer") for role in roles[first:])
 
 
+_NATIVE: Mapping[str, frozenset[str]] = {
+    "code_execution": frozenset({"code_interpreter"}),
+    "mcp_server": frozenset({"mcp"}),
+    "web_search": frozenset({"browser_search", "openrouter:web_search", "web_search"}),
+}
+"""Native option → the names that endpoints have for the tool."""
+
+
+def _tool_types(body: Body) -> set[str]:
+    compound = ((body.get("compound_custom") or {}).get("tools") or {}).get("enabled_tools") or ()
+    return {*compound, *(str(tool.get("type")) for tool in body.get("tools") or ())}
+
+
+def _has_native(names: frozenset[str], body: Body) -> bool:
+    return not names.isdisjoint(_tool_types(body))
+
+
+def _has_other_tools(own: frozenset[str], body: Body) -> bool:
+    """Return whether a request has a vendor's own tool under a name that this endpoint does not know."""
+    return not (frozenset[str]().union(*_NATIVE.values()) - own).isdisjoint(_tool_types(body))
+
+
+def _has_marker(body: Body) -> bool:
+    return '"cache_control"' in json.dumps(body)
+
+
+def cache_of(body: Body) -> str:
+    """Return how long a request wants its prompt cached: "1h", "5m" or "default"; "" if it does not ask for it."""
+    text = json.dumps(body)
+    if body.get("prompt_cache_retention") == "24h" or '"ttl": "1h"' in text:
+        return "1h"
+    if '"ttl": "5m"' in text:
+        return "5m"
+    names = ("prompt_cache_key", "prompt_cache_retention", "caching")
+    return "default" if '"cache_control"' in text or any(_field(name, body) for name in names) else ""
+
+
 FEATURES: Mapping[str, Callable[[Body], bool]] = {
+    "prompt_cache": lambda body: cache_of(body) != "",
     "max_output_tokens": lambda body: any(
         _field(name, body) for name in ("max_tokens", "max_completion_tokens", "max_output_tokens")
     ),
@@ -122,6 +161,7 @@ FEATURES: Mapping[str, Callable[[Body], bool]] = {
     "stream_options": partial(_field, "stream_options"),
     "later_system": _has_later_system,
     "results.image": partial(has_medium, "image", "", ("tool",)),
+    **{f"native.{kind}": partial(_has_native, names) for kind, names in _NATIVE.items()},
     **{
         f"{modality}.{form}": partial(has_medium, modality, form, ("user", "system"))
         for modality in _PARTS
@@ -139,6 +179,7 @@ def has_feature(name: str, body: Body) -> bool:
         value = body.get(variant)
         return value not in (None, [], {}, False) and not (variant == "n" and value == 1)
     values = {"option_choice": choice_of, "response_format": format_of, "reasoning_effort": effort_of}
+    values["prompt_cache"] = cache_of
     return values[setting](body) == variant
 
 
@@ -184,6 +225,12 @@ def _never(body: Body) -> bool:
 
 _SAYS_SCHEMA = partial(has_feature, "response_format.schema")
 DEVIATIONS: Mapping[str, Deviation] = {
+    "automatic_cache": Deviation(lambda body: not cache_of(body), lambda body: cache_of(body) != ""),
+    "cache_key": Deviation(partial(_field, "prompt_cache_key"), _has_marker),
+    "cache_markers": Deviation(_has_marker, partial(_field, "prompt_cache_key")),
+    "gateway_cache": Deviation(
+        lambda body: cache_of(body) != "", lambda body: _has_marker(body) or _field("prompt_cache_key", body)
+    ),
     "call_ids_9": Deviation(
         lambda body: any(re.fullmatch("[A-Za-z0-9]{9}", each) for each in _ids(body)),
         lambda body: any(not re.fullmatch("[A-Za-z0-9]{9}", each) for each in _ids(body)),
@@ -193,6 +240,13 @@ DEVIATIONS: Mapping[str, Deviation] = {
     "file_data_url": Deviation(partial(has_medium, "document", "url", ("user",)), _never),
     "file_url": Deviation(partial(_part_of_type, "file_url"), partial(_part_of_type, "file")),
     "joins_turns": Deviation(_alternates, lambda body: not _alternates(body)),
+    "groq_compound": Deviation(
+        partial(_field, "compound_custom"), partial(_has_other_tools, frozenset({"code_interpreter", "web_search"}))
+    ),
+    "groq_tools": Deviation(
+        partial(_has_native, frozenset({"browser_search"})),
+        partial(_has_other_tools, frozenset({"browser_search", "code_interpreter"})),
+    ),
     "json_object": Deviation(partial(has_feature, "response_format.object"), _SAYS_SCHEMA),
     "max_tokens": Deviation(partial(_field, "max_tokens"), partial(_field, "max_completion_tokens")),
     "needs_reasoning": Deviation(_has_reasoning, _lacks_reasoning),
@@ -201,6 +255,10 @@ DEVIATIONS: Mapping[str, Deviation] = {
         lambda body: bool(_ids(body)) or any(item.get("role") == "tool" for item in messages(body)),
     ),
     "no_strict": Deviation(lambda body: not has_feature("strict", body), partial(has_feature, "strict")),
+    "openrouter_tools": Deviation(
+        partial(_has_native, frozenset({"openrouter:web_search"})),
+        partial(_has_other_tools, frozenset({"openrouter:web_search"})),
+    ),
     "plain_text": Deviation(_has_plain_text, lambda body: not _has_plain_text(body)),
     "random_seed": Deviation(partial(_field, "random_seed"), partial(_field, "seed")),
     "results_image": Deviation(partial(has_feature, "results.image"), _never),
@@ -212,6 +270,10 @@ DEVIATIONS: Mapping[str, Deviation] = {
         lambda body: _field("thinking", body), lambda body: body.get("reasoning_effort") == "none"
     ),
     "video_url": Deviation(partial(_part_of_type, "video_url"), _never),
+    "xai_tools": Deviation(
+        partial(_has_native, frozenset({"web_search"})),
+        lambda body: any("filters" in tool or "container" in tool for tool in body.get("tools") or ()),
+    ),
 }
 RENAMES = {"max_tokens": "max_tokens", "random_seed": "random_seed"}
 """Field of a rename → the deviation of that name."""
@@ -283,7 +345,7 @@ def broken_rules(row: str, dialect: str, model: str, body: Body) -> Iterator[str
         if has_feature(feature, body):
             yield f"has {feature}"
     own = deviations(row, dialect, model)
-    for name in own if dialect == "chat" else own & {"no_strict"}:
+    for name in own if dialect == "chat" else own & {"no_strict", "openrouter_tools", "xai_tools"}:
         if DEVIATIONS[name].breaks(body):
             yield f"breaks {name}"
     if dialect == "chat":

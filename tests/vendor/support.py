@@ -162,7 +162,8 @@ def lost(history: DecodedHistory, losses: Iterable[Loss], held: str) -> list[Any
             found.append(pair.invocation_id)
         elif loss.path.startswith("parts["):
             part = message.parts[int(loss.path[6:].partition("]")[0])]
-            found.append(part.block if part.kind == "opaque" else getattr(part, held, None))
+            block = {"native_call": "raw", "native_result": "raw", "opaque": "block"}.get(part.kind, held)
+            found.append(getattr(part, block, None))
     return found
 
 

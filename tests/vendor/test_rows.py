@@ -28,6 +28,7 @@ from sabir.errors import (
     RenderingRefused,
     ServerFailed,
 )
+from sabir.options.native import NativeOption
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply
 from sabir_openai.chat_dialect import CHAT
@@ -427,7 +428,8 @@ def unspoken(place: Place, model: str, conversation: Conversation, rendering: Re
         if getattr(chosen, setting) and not is_said:
             yield f"{place}:{model} loses {setting} in silence"
     for index, option in enumerate(conversation.history.options):
-        if option.name not in str(body.get("tools")) and not paths & {"options", f"options[{index}]"}:
+        is_native = isinstance(option, NativeOption) and has_feature(f"native.{option.kind}", body)
+        if not is_native and option.name not in str(body.get("tools")) and not paths & {"options", f"options[{index}]"}:
             yield f"{place}:{model} loses the option {option.name} in silence"
 
 

@@ -16,7 +16,7 @@ _NAMES = {
     "base.failures": "CallError CredentialsMissing Loss RateLimited RenderingRefused",
     "calling.adapter": "ModelAdapter adapter",
     "calling.calls": "Adapter",
-    "calling.fallback": "FALLBACK_ON FallbackAdapter fallback",
+    "calling.fallback": "FALLBACK_ON FallbackAdapter fallback fewest_losses",
     "calling.pure": "PureDialect dialect",
     "calling.stream": "ReplyStream SyncReplyStream",
     "contract.dialect": "DecodedHistory Rendering",
@@ -25,10 +25,12 @@ _NAMES = {
     "hooks.builders": "MessageBuilder OptionResultBuilder Step group_steps",
     "hooks.specs": "hookimpl",
     "options.execution": "ToolContext",
+    "options.native": "NativeOption code_execution mcp_server web_search",
     "options.option": "Option answer answer_sync option unanswered",
     "vocabulary.constructors": "assistant audio document image system user video",
     "vocabulary.history": "dumps dumps_lines load loads save schema",
     "vocabulary.messages": "RUNTIME Message OptionCallPayload OptionResultPayload Origin PartsPayload UnknownPayload",
+    "vocabulary.native": "NativeCallPart NativeReference NativeResultPart",
     "vocabulary.parts": "Citation MediaPart OpaquePart ReasoningPart RefusalPart TextPart UnknownPart",
     "vocabulary.reply": (
         "AllFailed Alternative BlockDelta BlockEnd BlockStart FailedMember OutputInvalid Reply ReplyEnd "

@@ -9,7 +9,7 @@ from sabir.base.errors import OptionFailed, ProviderMissing, SabirError, Setting
 from sabir.base.failures import CallError, CredentialsMissing, Loss, RateLimited, RenderingRefused
 from sabir.calling.adapter import ModelAdapter, adapter
 from sabir.calling.calls import Adapter
-from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback
+from sabir.calling.fallback import FALLBACK_ON, FallbackAdapter, fallback, fewest_losses
 from sabir.calling.pure import PureDialect, dialect
 from sabir.calling.stream import ReplyStream, SyncReplyStream
 from sabir.contract.dialect import DecodedHistory, Rendering
@@ -18,11 +18,13 @@ from sabir.discovery import ProviderStatus, commands, models, provider, provider
 from sabir.hooks.builders import MessageBuilder, OptionResultBuilder, Step, group_steps
 from sabir.hooks.specs import hookimpl
 from sabir.options.execution import ToolContext
+from sabir.options.native import NativeOption, code_execution, mcp_server, web_search
 from sabir.options.option import Option, answer, answer_sync, option, unanswered
 from sabir.vocabulary.constructors import assistant, audio, document, image, system, user, video
 from sabir.vocabulary.history import dumps, dumps_lines, load, loads, save, schema
 from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, OptionResultPayload, Origin, PartsPayload
 from sabir.vocabulary.messages import UnknownPayload
+from sabir.vocabulary.native import NativeCallPart, NativeReference, NativeResultPart
 from sabir.vocabulary.parts import Citation, MediaPart, OpaquePart, ReasoningPart, RefusalPart, TextPart, UnknownPart
 from sabir.vocabulary.reply import AllFailed, Alternative, BlockDelta, BlockEnd, BlockStart, FailedMember, OutputInvalid
 from sabir.vocabulary.reply import Reply, ReplyEnd, ReplyStart, StreamBroken, StreamEvent, Usage
@@ -36,13 +38,14 @@ def _lazy_module(
 __all__ = [  # noqa: RUF022
     "Adapter", "AllFailed", "Alternative", "ApiKey", "BlockDelta", "BlockEnd", "BlockStart", "Bounds", "CallError",
     "Citation", "CredentialsMissing", "DecodedHistory", "FALLBACK_ON", "FailedMember", "FallbackAdapter", "Loss",
-    "MediaPart", "Message", "MessageBuilder", "ModelAdapter", "ModelInfo", "OpaquePart", "Option", "OptionCallPayload",
-    "OptionFailed", "OptionResultBuilder", "OptionResultPayload", "Origin", "OutputInvalid", "PartsPayload",
-    "ProviderMissing", "ProviderStatus", "PureDialect", "RUNTIME", "RateLimited", "ReasoningPart", "RefusalPart",
-    "Rendering", "RenderingRefused", "Reply", "ReplyEnd", "ReplyStart", "ReplyStream", "ResponseFormat", "RetryPolicy",
-    "SabirError", "Settings", "SettingsInvalid", "Step", "StreamBroken", "StreamEvent", "SyncReplyStream", "Target",
-    "TextPart", "ToolContext", "UnknownPart", "UnknownPayload", "Usage", "adapter", "answer", "answer_sync",
-    "assistant", "audio", "commands", "dialect", "document", "dumps", "dumps_lines", "fallback", "group_steps",
-    "hookimpl", "image", "load", "loads", "models", "option", "provider", "providers", "register", "save", "schema",
-    "system", "unanswered", "unregister", "user", "video",
+    "MediaPart", "Message", "MessageBuilder", "ModelAdapter", "ModelInfo", "NativeCallPart", "NativeOption",
+    "NativeReference", "NativeResultPart", "OpaquePart", "Option", "OptionCallPayload", "OptionFailed",
+    "OptionResultBuilder", "OptionResultPayload", "Origin", "OutputInvalid", "PartsPayload", "ProviderMissing",
+    "ProviderStatus", "PureDialect", "RUNTIME", "RateLimited", "ReasoningPart", "RefusalPart", "Rendering",
+    "RenderingRefused", "Reply", "ReplyEnd", "ReplyStart", "ReplyStream", "ResponseFormat", "RetryPolicy", "SabirError",
+    "Settings", "SettingsInvalid", "Step", "StreamBroken", "StreamEvent", "SyncReplyStream", "Target", "TextPart",
+    "ToolContext", "UnknownPart", "UnknownPayload", "Usage", "adapter", "answer", "answer_sync", "assistant", "audio",
+    "code_execution", "commands", "dialect", "document", "dumps", "dumps_lines", "fallback", "fewest_losses",
+    "group_steps", "hookimpl", "image", "load", "loads", "mcp_server", "models", "option", "provider", "providers",
+    "register", "save", "schema", "system", "unanswered", "unregister", "user", "video", "web_search",
 ]  # fmt: skip

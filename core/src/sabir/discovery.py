@@ -71,8 +71,14 @@ def load_entry_point(point: EntryPoint, *, named: bool = True) -> Any:  # an ent
     """
     if not named:
         return within_limit(lambda: load_entry_point(point), point)
-    with ProviderBroken.blaming(f"{_label(point)} cannot be loaded", "reinstall or remove it"):
+    with ProviderBroken.blaming(f"{_label(point)} cannot be loaded", _remedy(point)):
         return point.load()
+
+
+def _remedy(point: EntryPoint) -> str:
+    """Return what to do if an entry point cannot be loaded: an editable install is the user's own code."""
+    source = (point.dist and point.dist.read_text("direct_url.json")) or ""
+    return "fix the import" if re.search(r'"editable"\s*:\s*true', source) else "reinstall or remove it"
 
 
 def within_limit(loading: Callable[[], Loaded], point: EntryPoint) -> Loaded:

@@ -165,10 +165,14 @@ def test_a_caller_whose_event_loop_was_closed_does_not_block_the_others() -> Non
     limit, loop = Limit(at_once=1), asyncio.new_event_loop()
     with limit.slot():
         left = limit.slot()
-        left._wait_in_queue(lambda: loop.call_soon_threadsafe(print)).__enter__()  # it waits for ever
+        assert left._join_queue() > 0
+        waiting = left._wait_in_queue(lambda: loop.call_soon_threadsafe(print))
+        waiting.__enter__()  # it waits for ever
         loop.close()
     with limit.slot():
         assert limit.status()[:2] == (1, 0)
+    assert not waiting.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)  # leaving later does no harm
+    assert limit.status()[:2] == (0, 0)
 
 
 @pytest.mark.parametrize("leave", ["close", "read"])

@@ -20,9 +20,9 @@ async def later(text: str) -> str:
     return text.upper()
 
 
-def insist() -> None:
-    """What echo hears of this failure makes it call again."""
-    raise RuntimeError("call insist {}")
+def insist() -> str:
+    """What echo hears of this makes it call again."""
+    return "call insist {}"
 
 
 def fail_next() -> str:
@@ -323,6 +323,22 @@ def test_a_line_tells_of_a_refusal_and_of_a_cut_answer(line: str, capsys: pytest
     assert line in first.err.replace("│", "")
     assert first.out.strip()
     assert "refused" not in second.err and "answer" not in second.err
+
+
+def test_the_status_line_shows_what_the_prompt_cache_gave(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = (sabir.Usage(input_tokens=900, output_tokens=9, cache_read_tokens=read) for read in (0, 880, 0))
+    output = Output()
+    with Conversation(ScriptedAdapter(*(reply("Rain.", usage=each) for each in figures))) as conversation:
+        chat = ConsoleChat(conversation, output, PlainWriter(output))
+        lines = []
+        for _ in range(3):
+            chat.say("Umbrella?")
+            lines.append(capsys.readouterr().err)
+            conversation.instructions = "Be brief." if len(lines) == 2 else conversation.instructions
+
+    assert ["cache " in line for line in lines] == [False, True, True]
+    assert "cache 880 of 909: nothing changed" in lines[1]
+    assert "cache 0 of " in lines[2] and "messages[0] (user) changed" in lines[2]
 
 
 def test_a_loss_names_the_message_by_its_position_and_first_words(

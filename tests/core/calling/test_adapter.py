@@ -264,7 +264,7 @@ async def test_an_adapter_closes_with_its_block(tiny: Tiny) -> None:
     with Loopback(echo) as server:
         async with sabir.adapter("tiny:m", base_url=server.url) as llm:
             assert (await llm.complete("hi")).text == "hi"
-            [client] = llm._connection.made  # type: ignore[union-attr]
+            [client] = llm._connector.connection.made  # type: ignore[union-attr]
 
         assert client.is_closed
         async with sabir.adapter("tiny:m"):

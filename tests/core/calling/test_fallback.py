@@ -267,9 +267,7 @@ def test_each_is_told_with_what_its_request_lost(one: Served, two: Served, calle
     assert Reply.model_validate(dumped) == reply
     del dumped["failed_members"]  # as before there was such a field
     assert Reply.model_validate(dumped).failed_members == ()
-    way = try_members(
-        [sabir.adapter("echo:a"), sabir.adapter("echo:b")], (RateLimited,), {}, lambda member, how: str(member)
-    )
+    way = try_members([sabir.adapter("echo:a"), sabir.adapter("echo:b")], (RateLimited,), str)
     next(way)
     (odd,) = way.throw(RateLimited("half \ud83d")).failed
     assert (odd.message, FailedMember.model_validate_json(odd.model_dump_json())) == ("half ?", odd)
@@ -346,11 +344,44 @@ def test_what_moves_on_can_be_said(one: Served, two: Served, caller: Caller) -> 
         llm.render(sabir.user(sabir.image(IMAGE)), strict=True)
 
 
+def test_an_order_tries_the_member_with_the_smallest_key_first(one: Served, two: Served, caller: Caller) -> None:
+    """`one` cannot send the image; with equal keys, members keep their order."""
+    llm = caller.fallback("one:m", "two:m", order=sabir.fewest_losses)
+    picture = sabir.user("What is this?", sabir.image(IMAGE))
+
+    assert caller.complete(llm, picture).origin.provider == "two"
+    assert caller.complete(llm).origin.provider == "one"
+    assert caller.stream(llm, picture).reply().origin.provider == "two"
+    assert caller.count(llm, picture).input_tokens == llm.members[1].count_tokens_sync(picture).input_tokens  # type: ignore[attr-defined]
+    assert (llm.render(picture).target.provider, one.asked, two.asked) == ("two", 1, 4)
+
+
+def test_an_order_leaves_refusing_members_for_last(one: Served, two: Served, caller: Caller) -> None:
+    two.answers = [failing(500, "down")]
+    llm = caller.fallback("one:m", "two:m", strict=True, order=lambda rendering: rendering.target.provider)
+
+    with pytest.raises(AllFailed) as caught:
+        caller.complete(llm, sabir.user(sabir.image(IMAGE)))
+
+    assert [(each.target.provider, each.error) for each in caught.value.failed_members] == [
+        ("two", "ServerFailed"),
+        ("one", "RenderingRefused"),
+    ]
+
+
+def test_extra_fields_stay_with_the_first_member_in_any_order(one: Served, two: Served, caller: Caller) -> None:
+    llm = caller.fallback("one:m", "two:m", order=lambda rendering: -ord(rendering.target.provider[0]))
+
+    reply = caller.complete(llm, settings=Settings(retries=0, extra_body={"beam": 1}))
+
+    assert (reply.origin.provider, [loss.path for loss in reply.losses]) == ("two", ["extra_body.beam"])
+
+
 @pytest.mark.parametrize(("moves_on", "is_next"), [((InvalidRequest,), True), (tuple(FALLBACK_ON), False)])
 def test_a_subclass_moves_on_like_its_base(moves_on: Any, is_next: bool) -> None:
     """ContextTooLong is an InvalidRequest, and moves on only where one of the two is named."""
     members = [sabir.adapter("echo:a"), sabir.adapter("echo:b")]
-    way = try_members(members, moves_on, {}, lambda member, how: str(member))
+    way = try_members(members, moves_on, str)
     next(way)
 
     if is_next:

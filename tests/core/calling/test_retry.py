@@ -65,15 +65,16 @@ def folded() -> Script[Any]:
 
 
 def test_a_retryable_failure_is_tried_again(run: Run) -> None:
-    seen: list[Open | AttemptFailed] = []
+    seen: list[Open | Head | AttemptFailed] = []
     connection = Scripted(failing(503), broken(whole("x"), ConnectionResetError("reset")), whole("done"))
 
     reply = run(call(), connection, seen)
 
     assert (reply.text, reply.attempts, connection.open_responses) == ("done", 3, 0)
     assert connection.requests == [REQUEST] * 3
-    assert [1, ServerFailed, 2, ConnectionFailed, 3] == [
-        each.attempt if isinstance(each, Open) else type(each.error) for each in seen
+    assert [1, 503, ServerFailed, 2, 200, ConnectionFailed, 3, 200] == [
+        each.attempt if isinstance(each, Open) else each.status if isinstance(each, Head) else type(each.error)
+        for each in seen
     ]
 
 
@@ -141,7 +142,7 @@ def test_a_providers_retry_after_is_obeyed(retry_after: str, pauses: list[Pause]
 
 def test_a_stream_is_tried_again_before_its_first_event(run: Run) -> None:
     state = StreamState(DIALECT, SCOPE)
-    seen: list[Open | AttemptFailed] = []
+    seen: list[Open | Head | AttemptFailed] = []
     connection = Scripted(
         failing(503),
         broken(streamed({"open": "r0"}), ConnectionResetError("reset")),

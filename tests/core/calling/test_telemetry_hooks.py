@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -25,6 +25,7 @@ class Told:
 
     def __init__(self) -> None:
         self.calls: dict[int, list[Any]] = {}
+        self.heads: list[tuple[int, str | None, int, int]] = []
 
     def only(self) -> list[Any]:
         (told,) = self.calls.values()
@@ -33,6 +34,10 @@ class Told:
     @hookimpl
     def sabir_call_started(self, attempt: int, call: int) -> None:
         self.calls.setdefault(call, []).append(("started", attempt))
+
+    @hookimpl
+    def sabir_call_answered(self, status: int, headers: Mapping[str, str], attempt: int, call: int) -> None:
+        self.heads.append((status, headers.get("retry-after"), attempt, call))
 
     @hookimpl
     def sabir_call_failed(self, error: CallError, attempt: int, call: int) -> None:
@@ -153,3 +158,10 @@ async def test_an_asynchronous_call_left_early_is_given_up_without_an_error(told
         await task
 
     assert list(told.calls.values()) == [[("started", 1), None]] * 2
+
+
+def test_the_headers_of_every_response_are_reported(adapter: Any, told: Told) -> None:
+    adapter(failing(503, retry_after="0"), whole("Take one.")).complete_sync("Umbrella?")
+
+    (call,) = told.calls
+    assert told.heads == [(503, "0", 1, call), (200, None, 2, call)]

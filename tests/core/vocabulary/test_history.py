@@ -44,7 +44,7 @@ def test_what_is_written_loads_again_equal_and_of_the_same_types(history: list[M
 def test_a_history_is_one_message_a_line() -> None:
     message = Message(id="1", policy="user", payload=PartsPayload(parts=(TextPart(text="ä"),)))
     part = '{"kind":"text","text":"ä","citations":[]}'
-    line = '{"schema":1,"id":"1","policy":"user","payload":{"kind":"parts","parts":[' + part + "]}}"
+    line = '{"schema":2,"id":"1","policy":"user","payload":{"kind":"parts","parts":[' + part + "]}}"
 
     assert dumps([message, message]) == f"[\n{line},\n{line}\n]\n"
     assert dumps_lines([message, message]) == f"{line}\n{line}\n"
@@ -207,7 +207,7 @@ def test_loads_takes_text_and_an_empty_one_is_an_empty_history() -> None:
             r"messages\[0\] is not a message: payload: Input tag '3' found using 'kind'",
         ),
         (
-            '[{"policy": "u", "schema": 2, "payload": {"kind": "option_call", "option_name": "f"}}]',
+            '[{"policy": "u", "schema": 3, "payload": {"kind": "option_call", "option_name": "f"}}]',
             r"messages\[0\] is not a message: payload\.option_call\.invocation_id: Field required",
         ),
         (f"[{MESSAGE % 'a'}]".replace('"policy": "user"', '"policy": ""'), "policy: String should have at least 1"),

@@ -17,6 +17,7 @@ from sabir.contract.dialect import ServerEvent
 from sabir.contract.scope import DecodeScope
 from sabir_acme.decode import FINISH, read_block
 from sabir_acme.stream import ChatDecoder
+from sabir_testing.families.lossless_replies import FAILURES
 
 from tests.testing.broken.replies import Changes, Misread, folder
 from tests.testing.broken.streams import decoding
@@ -44,8 +45,8 @@ def both_ways(case: str, fault: str, changes: Changes) -> Faults:
 
 
 def unknown_is(reason: str) -> Changes:
-    """A finish reason that is in no table becomes another one than "other"."""
-    return lambda reply: {} if reply.raw_finish_reason in FINISH else {"finish_reason": reason}
+    """A finish reason that is in no table, and is no usual word for a failure, becomes another one than "other"."""
+    return lambda reply: {} if reply.raw_finish_reason in {*FINISH, *FAILURES} else {"finish_reason": reason}
 
 
 def known_words(reply: Reply) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from sabir.authoring import WIRE_SETTINGS
+from sabir.authoring import WIRE_SETTINGS, NativeTool
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
 from sabir.contract.scope import RequestScope
@@ -20,7 +20,7 @@ from sabir.contract.turns import LossLog, Turn, TurnScope
 from sabir.vocabulary.media import MediaRule
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.parts import MediaPart, TextPart
-from sabir_testing.kit.capabilities import MODALITIES
+from sabir_testing.kit.capabilities import MODALITIES, NATIVE_TOOLS
 
 from tests.testing.harness import Breakage, Delegate, changed
 
@@ -155,6 +155,22 @@ def _mended(part: Any) -> Any:
     return {"type": "result", "id": part["id"], "parts": parts}
 
 
+def boasting(kind: str) -> Breakage:
+    """The tables have a vendor's tool, but its declaration is left out."""
+
+    def broken(base: Dialect) -> Dialect:
+        tool = NativeTool(lambda option, own, scope: {"own_tools": [kind]})
+        return replace(base, tables=replace(base.tables, native={**base.tables.native, kind: tool}))
+
+    return Breakage(dialect=broken)
+
+
+def _without_count(body: Body) -> Body:
+    """Without a limit, which every recorded question has, the only option is left out if it counts."""
+    names = [each.get("name") for each in body.get("tools", ())]
+    return body if "limit" in body or names != ["count"] else _without("tools", body)
+
+
 # --- media ------------------------------------------------------------------------------------------------------------
 
 
@@ -172,12 +188,16 @@ def promising(side: str, modality: str, form: str) -> Breakage:
             return True
         return form != "file" and ("image/png" in piece.url[:20] or piece.name is None)
 
+    def sift(entry: Any) -> Any:
+        is_error = entry.message.result is not None and entry.message.result.is_error
+        return entry if is_error else entry._replace(pieces=tuple(filter(is_kept, entry.pieces)))
+
     def broken(base: Dialect) -> Dialect:
         row: Any = (side, modality)
         rule = replace(base.tables.media.get(row, MediaRule()), **{FORMS[form]: ""})
 
         def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
-            sifted = tuple(entry._replace(pieces=tuple(filter(is_kept, entry.pieces))) for entry in turn.entries)
+            sifted = tuple(map(sift, turn.entries))
             return base.encode_turn(turn._replace(entries=sifted) if turn.side == side else turn, scope, losses)
 
         tables = replace(base.tables, media={**base.tables.media, row: rule})
@@ -292,6 +312,7 @@ BROKEN: Mapping[str, Breakage] = {
     ),
     "test_a_setting_is_sent_or_reported[parallel_options]": _with_two_options(partial(_without, "parallel")),
     "test_a_setting_is_sent_or_reported[response_format]": _field("shape", _nothing_of_one),
+    "test_a_setting_is_sent_or_reported[prompt_cache]": _with_two_options(partial(_without, "cache")),
     **{
         f"test_a_zero_is_a_value[{name}]": head(partial(_without_if_alone, name))
         for name in ("temperature", "top_p", "seed")
@@ -301,6 +322,13 @@ BROKEN: Mapping[str, Breakage] = {
     "test_a_choice_of_option_is_sent_or_reported[required]": _choosing(lambda choice: choice == "required"),
     "test_a_choice_of_option_is_sent_or_reported[named]": _choosing(lambda choice: isinstance(choice, Mapping)),
     **{f"test_a_setting_is_looked_at[{name}]": forgetful(name) for name in WIRE_SETTINGS},
+    **{f"test_a_native_option_is_sent_or_reported[{kind}]": boasting(kind) for kind in NATIVE_TOOLS},
+    "test_a_function_replaces_a_missing_tool": head(_without_count),
+    "test_a_native_call_of_another_vendor_is_sent_as_text": texts(
+        lambda text: "Something." if text.startswith("[kit_search") else text
+    ),
+    **{f"test_a_setting_is_looked_at[{name}]": forgetful(name) for name in WIRE_SETTINGS if name != "prompt_cache"},
+    "test_a_newer_setting_is_looked_at": forgetful("prompt_cache"),
     "test_an_unknown_setting_of_the_vendor_is_refused": changed(
         encode_request=lambda own, scope: own(replace(scope, vendor=FrozenDict()))
     ),

@@ -54,4 +54,5 @@ def read_frame(event: ServerEvent, scope: DecodeScope) -> Fields:
     kind, _, index = event.event.partition(" ")
     if kind == "m":
         return {"type": "more", "index": int(index), "text": event.data}
-    return {**scope.read_object(event.data), "index": int(index or 0), "type": KINDS.get(kind)}
+    fields = {**scope.read_object(event.data), "type": KINDS.get(kind)}
+    return {**fields, "index": int(index or 0)} if kind in ("o", "c") else fields

@@ -2,8 +2,8 @@
 
     from sabir.authoring import Dialect, SDKProvider, Tables, TurnScope
 
-Basic names. They suffice for an ordinary provider: the package sabir-echo and the project that `sabir new` creates use
-no others.
+Basic names. They suffice for an ordinary provider: the package sabir-echo, without its embeddings, and the project that
+`sabir new` creates use no others.
 
     provider    SDKProvider KeySource ClientConnection Credential InProcessConnection InProcessResponse
     dialect     Dialect Tables Roles MediaRule Calls IdentifierRule
@@ -12,8 +12,8 @@ no others.
                 read_count
     errors      ErrorTable ErrorRule
     history     History
-    types       Access Connection Entry FinishReason JSONValue KnownPart Modality Provider ServerEvent Turn TurnScope
-                WireRequest
+    types       Access Connection Entry FinishReason JSONValue KnownPart Modality Piece Provider ServerEvent Turn
+                TurnScope WireRequest
 
 The names under "types" are mostly for annotations: the types of arguments that core passes, and of results. All other
 names are advanced: for binary streams, JSON schema rules, gateways described as data, unusual SDKs, wrappers of
@@ -34,7 +34,7 @@ _NAMES = {
     "authoring.failures": "ErrorRule ErrorTable Failure Raised",
     "authoring.providers": (
         "GeneratedSDKConnection InProcessConnection InProcessResponse SDKProvider SyncOnlyCall SyncOnlyConnection "
-        "UserSDKConnection packaged_models"
+        "UserSDKConnection"
     ),
     "authoring.rows": "Row RowEntry RowProvider",
     "authoring.schemas": "SchemaRule fit_schema",
@@ -55,9 +55,14 @@ _NAMES = {
     "calling.calls": "CallArguments Messages",
     "calling.drive": "Performer",
     "calling.exchange": "Action Emit Outcome Script",
+    "calling.operations": "OperationClient operation_client",
     "calling.stream": "AsyncClosing Relay SyncClosing",
     "calling.wrapped": "WrappedAdapter",
+    "contract.batch": "BatchAnswer BatchOrder BatchPage BatchPhase BatchRequest BatchResults BatchStatus",
     "contract.dialect": "Decoder Dialect Framing ServerEvent ServerEventReader",
+    "contract.embeddings": "EmbeddingCall EmbeddingKind EmbeddingVectors",
+    "contract.native": "NativeTool",
+    "contract.operation": "Decoded Operation OperationRequest OperationResult",
     "contract.provider": (
         "SABIR_API Access AsyncWireResponse Connection Credential Profile Provider TokenCount WireHead WireRequest "
         "WireResponse"
@@ -65,18 +70,22 @@ _NAMES = {
     "contract.scope": "DecodeScope Insertion RequestScope",
     "contract.turns": "Calls Entry IdentifierRule LossLog Roles Side Tables Turn TurnScope",
     "discovery": "load_entry_point split_model",
+    "hooks.announcing": "announce_work continue_work work_headers",
     "hooks.plugins": "installed_hooks",
+    "hooks.work": "AgentWork",
     "options.execution": "CallDepth RaisedError call_function run_in_thread",
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",
     "reading.fold": "Fold ReplyBuilder",
+    "reading.incoming": "decode_answer",
     "rendering.pairing": "pair_messages side_of",
     "rendering.turns": "TurnMaker",
     "vocabulary.constructors": "as_messages describe_kind",
+    "vocabulary.fields": "NonEmpty Text",
     "vocabulary.media": "DataURL MediaRule MediaURL Modality",
     "vocabulary.messages": "OptionCall RoleHint",
-    "vocabulary.models": "ReasoningEffort",
-    "vocabulary.parts": "KnownPart NonEmpty Part Text",
+    "vocabulary.models": "ReasoningEffort packaged_models",
+    "vocabulary.parts": "KnownPart Part Piece",
     "vocabulary.reply": "BlockKind FinishReason",
     "vocabulary.settings": "WIRE_SETTINGS",
 }

@@ -6,28 +6,18 @@
     InProcessConnection    serve(request) ──▶ InProcessResponse(status, chunks)  models in this process, test doubles
     SyncOnlyConnection     begin(request) ──▶ SyncOnlyCall ──open──▶ response    an SDK without async client, in threads
 
-`serve` is called for each request, in the caller's thread. A file `models.toml` lists the known models, one row for
-each prefix of model names; the longest matching prefix applies. `facts` are for the author's own use.
-
-    [[models]]
-    prefix = "large-"
-    family = "large"
-    modalities = ["image"]
-    facts = {released = "2026-05"}
+`serve` is called for each request, in the caller's thread.
 """
 
 import os
 import re
-import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr
 
 from sabir.authoring.transport import (  # isort: skip
     BaseConnection, ClientConnection, Library, OwnClientConnection, check_path, check_request,
@@ -35,14 +25,14 @@ from sabir.authoring.transport import (  # isort: skip
 from sabir.authoring.clients import url_of_client
 from sabir.authoring.credentials import FoundCredential, KeySource
 from sabir.authoring.failures import ErrorTable
-from sabir.base.errors import PluginError, SabirError, SettingsInvalid, one_line
-from sabir.base.models import describe_validation_error
+from sabir.base.errors import SabirError, SettingsInvalid
 from sabir.base.renamed import callable_by_old_names, defined_by_old_names
 from sabir.base.values import FrozenDict
 from sabir.contract.dialect import Dialect
+from sabir.contract.operation import Operation
 from sabir.contract.provider import Access, AsyncWireResponse, Connection, Credential, WireRequest, WireResponse
 from sabir.options.execution import in_thread
-from sabir.vocabulary.models import ModelInfo, longest_first
+from sabir.vocabulary.models import ModelInfo, packaged_models
 
 Returned = TypeVar("Returned")
 
@@ -331,6 +321,10 @@ class SDKProvider(ABC):
         """Return the endpoint's deviations from its dialect: none for the vendor's own hosts, otherwise `elsewhere`."""
         return frozenset() if self.is_vendor(access) else self.elsewhere
 
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the provider's operations besides chat by name, such as "embeddings". By default there are none."""
+        return {}
+
     def models(self) -> tuple[ModelInfo, ...]:
         """Return the models of the package's `models.toml`, longest name prefixes first; none if `package` is "".
         Raises PluginError for an invalid file.
@@ -431,7 +425,7 @@ class UserSDKConnection(ClientConnection):
         """
         sdk = import_module(self.module)
         try:
-            return client.post(**self._post_arguments(request), stream_cls=sdk.Stream[object])
+            return self._method_of(client, request)(**self._arguments(request), stream_cls=sdk.Stream[object])
         except sdk.APIStatusError as error:
             return error.response
 
@@ -439,12 +433,19 @@ class UserSDKConnection(ClientConnection):
         """Async version of `send_sync`, with the user's async client."""
         sdk = import_module(self.module)
         try:
-            return await client.post(**self._post_arguments(request), stream_cls=sdk.AsyncStream[object])
+            method = self._method_of(client, request)
+            return await method(**self._arguments(request), stream_cls=sdk.AsyncStream[object])
         except sdk.APIStatusError as error:
             return error.response
 
-    def _post_arguments(self, request: WireRequest) -> dict[str, Any]:
-        """Return the arguments of `client.post`, with which the client returns the response before reading the body."""
+    def _method_of(self, client: Any, request: WireRequest) -> Callable[..., Any]:
+        method: Callable[..., Any] = getattr(client, request.method.lower())
+        return method
+
+    def _arguments(self, request: WireRequest) -> dict[str, Any]:
+        """Return the arguments of the client's method, with which the client returns the response before reading the
+        body.
+        """
         http = import_module(self.http_module)
         options = _shared_options(request, {})
         if request.timeout is not None and request.opening is not None:
@@ -453,47 +454,17 @@ class UserSDKConnection(ClientConnection):
         check_path(what["path"])
         if isinstance(body := what.get("body"), Mapping):
             check_path(str(body.get("model", "")))  # the SDK moves it into the path
+        if request.method != "POST":
+            what = {"path": what["path"]}
         return {**what, "cast_to": http.Response, "options": options, "stream": True}
 
 
 def _shared_options(request: WireRequest, headers: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of `client.post`, with which the client neither retries nor follows redirects."""
-    options: dict[str, Any] = {"headers": {"Content-Type": "application/json", **headers, **request.headers}}
+    own = {"Content-Type" if name.lower() == "content-type" else name: text for name, text in request.headers.items()}
+    # The SDK encodes bodies of multipart/form-data itself, unless the type is written in another, equivalent way.
+    kind = own.pop("Content-Type", "application/json").replace("multipart/form-data", "Multipart/form-data")
+    options: dict[str, Any] = {"headers": {"Content-Type": kind, **headers, **own}}
     if request.timeout is not None:
         options["timeout"] = request.timeout
     return {**options, "max_retries": 0, "follow_redirects": False}
-
-
-@cache
-def packaged_models(package: str) -> tuple[ModelInfo, ...]:
-    """Return the models listed in the `models.toml` of a Python package, longest name prefixes first. Read once.
-
-    Raises PluginError for an invalid file, and FileNotFoundError if the package has no such file.
-    """
-    return read_models(files(package).joinpath("models.toml").read_text("utf-8"))
-
-
-def read_models(text: str) -> tuple[ModelInfo, ...]:
-    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError for text that is not
-    TOML, for other tables than `models`, for an invalid row, and for two rows with the same prefix.
-    """
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise PluginError(f"models.toml is not TOML: {one_line(str(error))}") from None
-    rows = document.pop("models", [])
-    if document or not isinstance(rows, list):
-        names = ", ".join(document) or "models"
-        raise PluginError(f"models.toml has {names!r}; expected only [[models]] rows")
-    infos: dict[str, ModelInfo] = {}
-    for number, row in enumerate(rows, start=1):
-        try:
-            info = ModelInfo.model_validate(row)
-        except ValidationError as error:
-            prefix = row.get("prefix", "") if isinstance(row, dict) else ""
-            fault = one_line(describe_validation_error(error))
-            raise PluginError(f"models.toml row {number} ({prefix!r}): {fault}") from None
-        if info.prefix in infos:
-            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} already has a row; merge the two rows")
-        infos[info.prefix] = info
-    return longest_first(infos.values())

@@ -26,6 +26,7 @@ from sabir.base.values import JSONValue, decode_json
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope, RequestScope
 from sabir.contract.turns import LossLog
+from sabir.options.native import NativeOption
 from sabir.options.option import Option
 from sabir.reading.fold import ReplyBuilder
 from sabir.rendering.owners import declared_name
@@ -429,6 +430,19 @@ class History:
             self._options[name] = Option.from_schema(name, description, parameters or _NO_PARAMETERS, vendor=vendor)
         except OptionInvalid:
             return False
+        return True
+
+    def add_native(self, fields: Mapping[str, Any] | None) -> bool:
+        """Add an option for the vendor's own tool, with these fields of NativeOption, and return True. Return False,
+        and add nothing, for None, for fields that NativeOption does not accept, and if the name is used already.
+        """
+        try:
+            option = None if fields is None else NativeOption.model_validate(fields)
+        except ValidationError:
+            return False
+        if option is None or option.name in self._options:
+            return False
+        self._options[option.name] = option
         return True
 
     def add_vendor_tool(self, tool: JSONValue, path: str) -> None:

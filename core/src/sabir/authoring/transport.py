@@ -82,13 +82,13 @@ class CapturedRequest(BaseException):
         except cls as each:
             captured.append(each)
 
-    def send(self, body: bytes, opening: float | None = None) -> Any:
+    def send(self, body: bytes, opening: float | None = None, method: str = "POST") -> Any:
         """Send `body` with the URL and the headers of the captured request, over `client`, which must not be None.
         Return the unread response; await the result if the client is async.
 
-        `opening` is the limit in seconds for getting a free connection, as in WireRequest.
+        `opening` is the limit in seconds for getting a free connection, and `method` the method, as in WireRequest.
         """
-        return send(self.client, self.request, body, opening)
+        return send(self.client, self.request, body, opening, method)
 
 
 def raise_captured(request: Any) -> NoReturn:
@@ -101,11 +101,11 @@ async def raise_captured_async(request: Any) -> NoReturn:
     raise CapturedRequest(request)
 
 
-def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> Any:
+def send(client: Any, head: Any, body: bytes, opening: float | None = None, method: str = "POST") -> Any:
     """Send `body` with the URL and headers of the request `head` over an HTTP client, with the client's cookies. Return
     the unread response; await the result of an async client.
 
-    `opening` is the limit in seconds for getting a free connection, as in WireRequest.
+    `method` is the HTTP method, and `opening` is the limit in seconds for getting a free connection, as in WireRequest.
     """
     extensions = head.extensions
     if opening is not None and (timeouts := extensions.get("timeout")):
@@ -113,7 +113,7 @@ def send(client: Any, head: Any, body: bytes, opening: float | None = None) -> A
     # With the argument `content` instead of `stream`, the HTTP library would process the headers again.
     how = {"cookies": client.cookies, "stream": type(head.stream)(body), "extensions": extensions}
     # No variable contains the headers, because tools that report failures show variables, and headers contain the key.
-    request = type(head)(head.method, head.url, headers=_with_length(head.headers, len(body)), **how)
+    request = type(head)(method, head.url, headers=_with_length(head.headers, len(body)), **how)
     return client.send(request, stream=True, follow_redirects=False)
 
 
@@ -310,7 +310,7 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         if head is None:
             with sender.lock:
                 head = self._heads.get(key) or self._learn_sync(key, request)
-        return HTTPAnswer(send(sender.client, head, request.body, request.opening))
+        return HTTPAnswer(send(sender.client, head, request.body, request.opening, request.method))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send a request with the connection's own async HTTP client. Async version of `open_sync`."""
@@ -322,7 +322,7 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         if head is None:
             async with sender.lock:
                 head = self._heads.get(key) or await self._learn_head(key, request)
-        return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening))
+        return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening, request.method))
 
     def _create_sender(self) -> _Sender:
         import asyncio  # imported only where a loop runs; sync callers do not need it
@@ -374,6 +374,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             raise ProviderBroken(f"{type(self).__name__} called its SDK for {request.path}, and no request was built")
         head = captured[0].request
         head.url = self.url_of(head, request)
+        if kinds := [text for name, text in request.headers.items() if name.lower() == "content-type"]:
+            head.headers["content-type"] = kinds[0]
         if self._query:
             queries = (self._query.encode(), head.url.query)
             head.url = head.url.copy_with(query=b"&".join(filter(None, queries)))

@@ -167,6 +167,17 @@ def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
     return Parameter(field.alias or name, Parameter.KEYWORD_ONLY, default=default, annotation=without_modules(kind))
 
 
+_NAME_SETS: dict[frozenset[str], set[str]] = {}
+
+
+def _shared_names(names: set[str]) -> set[str]:
+    """Return one set for all equal sets of field names. Each message would need 650 bytes for sets of its own.
+
+    pydantic never changes the set of a frozen model; its copies have a set of their own.
+    """
+    return _NAME_SETS.setdefault(frozenset(names), names)
+
+
 class Frozen(BaseModel, metaclass=AsRead):
     """Base class of immutable data, a pydantic model. Plugins use it for their vendor settings and hints.
 
@@ -189,6 +200,7 @@ class Frozen(BaseModel, metaclass=AsRead):
                 self.__pydantic_validator__.validate_python(fields, self_instance=self, context=_CONSTRUCTING)
             except ValidationError as error:
                 raise _name_fields(error, self.__pydantic_validator__.validate_python, fields) from None
+            _set_names(self, _shared_names(self.__pydantic_fields_set__))
 
         # This mark of pydantic makes validation of nested values skip this method, as it skips BaseModel's.
         __init__.__pydantic_base_init__ = True
@@ -235,7 +247,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         """
         instance = object.__new__(cls)
         _set_values(instance, values)
-        _set_names(instance, set_names)
+        _set_names(instance, _shared_names(set_names))
         _set_extra(instance, None)
         _set_private(instance, None)
         return instance

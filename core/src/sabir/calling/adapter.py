@@ -9,8 +9,7 @@ all threads that share an adapter, and one async client for each event loop, whi
 forked process creates its own clients.
 """
 
-from threading import Lock
-from typing import Any, Never, TypeAlias, Unpack
+from typing import Any, Never, Unpack
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic_core import to_json
@@ -19,12 +18,12 @@ from sabir.base.errors import ProviderBroken, SettingsInvalid
 from sabir.base.failures import Loss, RenderingRefused, Strict, strict_kinds
 from sabir.base.surface import show_arguments
 from sabir.calling.calls import Adapter, CallArguments, Messages, check_key, check_policy, check_settings
-from sabir.calling.clock import Clock
-from sabir.calling.drive import CallWatch, SyncWire, Watch, Wire, result_of, run_blocking
+from sabir.calling.connector import Connector, WireClass, read_limits, wire_request
+from sabir.calling.drive import CallWatch, SyncWire, Wire, result_of, run_blocking
 from sabir.calling.exchange import Exchange, Script, call_script, count_script, folded_script, stream_script
 from sabir.calling.stream import AsyncClosing, ReplyStream, Start, SyncClosing, SyncReplyStream
 from sabir.contract.dialect import Dialect, Rendering
-from sabir.contract.provider import Access, ApiKey, Connection, Provider, TokenCount, WireRequest
+from sabir.contract.provider import Access, ApiKey, Provider, TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry, models_of
 from sabir.hooks.plugins import installed_hooks
@@ -38,8 +37,6 @@ from sabir.vocabulary.settings import Settings, Target
 
 __all__ = ["Adapter", "CallArguments", "Messages", "ModelAdapter", "adapter", "without_secrets"]
 
-WireClass: TypeAlias = type[Wire] | type[SyncWire]
-"""The Performer of a call: Wire in an event loop, SyncWire for sync methods."""
 _NO_SETTINGS = Settings()
 _CALL = CallArguments.__annotations__
 _FACTORY = (
@@ -70,8 +67,6 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     ) -> None:
         endpoint = without_secrets(provider.endpoint(access))
         self._target = target = Target(provider=provider.name, dialect=dialect.name, model=model, endpoint=endpoint)
-        self._provider = provider
-        self._access = access
         self._speaks_as = check_policy(speaks_as)
         self._settings = _NO_SETTINGS if settings is None else check_settings(settings, provider.name)
         self._dialect = dialect
@@ -83,8 +78,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
             dialect.check_quirks({*quirks, *own}, f"provider {provider.name!r}", ProviderBroken)
             dialect.check_quirks(info.quirks, "model_info= or model_facts=", SettingsInvalid)
         self._renderer = Renderer(dialect, target, speaks_as=speaks_as, model_info=info, quirks=quirks)
-        self._connection: Connection | None = None
-        self._lock = Lock()
+        self._connector = Connector(provider, access)
 
     @property
     def target(self) -> Target:
@@ -94,14 +88,14 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     @property
     def provider(self) -> Provider:
         """The provider's plugin object, as `sabir.provider` returns it."""
-        return self._provider
+        return self._connector.provider
 
     @property
     def access(self) -> Access:
         """The API key, the base URL and the client that were passed to `sabir.adapter`. The `repr` of this object does
         not show them.
         """
-        return self._access
+        return self._connector.access
 
     @property
     def settings(self) -> Settings:
@@ -219,19 +213,13 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         """Close the sync client and the async client of the running event loop, if this adapter created them. A later
         call creates new clients. The async client of another loop is closed when that loop ends.
         """
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.aclose()
+        await self._connector.aclose()
 
     def close(self) -> None:
         """Close the client that the sync methods created, but not a client that you passed. A later call creates a new
         client. After async calls, use `aclose`, which closes both.
         """
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._connector.close()
 
     def _render_checked(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
         if not how.keys() <= _CALL.keys():
@@ -284,52 +272,27 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         streamed call.
         """
         self._check_target(rendering)
-        timeout, opening = _read_limits(rendering, is_stream=state is not None)
-        path, body, streaming = rendering.path, rendering.body_bytes, rendering.streaming
-        request = WireRequest(path, body, rendering.headers, timeout, streaming=streaming, opening=opening)
+        request = wire_request(rendering, is_stream=state is not None)
         exchange = self._exchange(rendering, request, rendering.losses)
         watch = CallWatch(rendering, installed_hooks())
         if state is not None:
             script = stream_script(exchange, state)
         else:
             script = folded_script(exchange) if rendering.streaming else call_script(exchange)
-        return watch.over(script), self._new_wire(kind, rendering, watch.tell, is_stream=state is not None)
+        return watch.over(script), self._connector.wire(kind, rendering, watch.tell, is_stream=state is not None)
 
     async def _count_request(self, kind: WireClass, rendering: Rendering) -> TokenCount:
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)
-        timeout, opening = _read_limits(rendering, is_stream=False)
+        timeout, opening = read_limits(rendering, is_stream=False)
         request = WireRequest(path, to_json(body), rendering.headers, timeout, opening=opening)
         exchange = self._exchange(rendering, request)
-        return await result_of(count_script(exchange), self._new_wire(kind, rendering))
+        return await result_of(count_script(exchange), self._connector.wire(kind, rendering))
 
-    def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange:
-        scope, ids = self._decode_scope(rendering), tuple(self._provider.request_ids)
+    def _exchange(self, rendering: Rendering, request: WireRequest, losses: tuple[Loss, ...] = ()) -> Exchange[Dialect]:
+        scope, ids = self._decode_scope(rendering), tuple(self._connector.provider.request_ids)
         return Exchange(request, self._dialect, scope, rendering.retries, losses, ids)
-
-    def _new_wire(
-        self, kind: WireClass, rendering: Rendering, watch: Watch | None = None, *, is_stream: bool = False
-    ) -> Wire | SyncWire:
-        limits = rendering.timeout, rendering.idle, rendering.total
-        clock = Clock(*limits, is_stream=is_stream, who=rendering.target)
-        with self._lock:
-            if self._connection is None:
-                self._connection = self._provider.connect(self._access)
-            connection = self._connection
-        return kind(connection, watch, clock)
-
-
-def _read_limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None, float | None]:
-    """Return two limits in seconds: for one read, and until the response begins. None means no limit.
-
-    If a caller reads the events (`is_stream`), one read may take as long as `idle`.
-    """
-    timeout, idle, total = rendering.timeout, rendering.idle, rendering.total
-    opening = min((each for each in (timeout, total) if each is not None), default=None)
-    if is_stream and timeout is not None:
-        return max(timeout, idle) if total is None else min(max(timeout, idle), total), opening
-    return opening, opening
 
 
 @show_arguments

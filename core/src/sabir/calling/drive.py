@@ -71,6 +71,10 @@ def redact(body: bytes) -> str:
     return _BASE64.sub(lambda run: f"{run[0][:20]}…({len(run[0])} characters)", text)
 
 
+def _itself(reply: Any) -> Any:
+    return reply
+
+
 class CallWatch:
     """Reports one call to the log and to the telemetry hooks, with a number that no other call of the process has."""
 
@@ -78,11 +82,17 @@ class CallWatch:
         self._rendering = rendering
         self._hooks = hooks
         self._call = next(_numbers)
+        self._attempt = 0
 
-    def tell(self, action: Open | AttemptFailed) -> None:
-        """Log a request that is about to be sent (DEBUG), or a failed attempt (INFO), and call the telemetry hook."""
+    def tell(self, action: Open | Head | AttemptFailed) -> None:
+        """Log a request that is about to be sent (DEBUG), or a failed attempt (INFO), and call the telemetry hook. A
+        Head reports the response's headers, which are not logged.
+        """
         target = self._rendering.target
-        if isinstance(action, Open):
+        if isinstance(action, Head):
+            self._hooks.call_answered(self._rendering, action.status, action.headers, self._attempt, self._call)
+        elif isinstance(action, Open):
+            self._attempt = action.attempt
             if logger.isEnabledFor(logging.DEBUG):
                 request = action.request
                 body = redact(request.body)
@@ -93,11 +103,14 @@ class CallWatch:
             logger.info("%s attempt %d failed: %s: %s", target, action.attempt, type(error).__name__, error)
             self._hooks.call_failed(self._rendering, error, action.attempt, self._call)
 
-    def over(self, script: Script[Reply]) -> Script[Reply]:
-        """Run a script, and report its end: log the losses once, log the reply (DEBUG), and call the telemetry hook."""
+    def over(self, script: Script[Result], reply_of: Callable[[Result], Reply] = _itself) -> Script[Result]:
+        """Run a script, and report its end: log the losses once, log the reply (DEBUG), and call the telemetry hook.
+        `reply_of` returns the reply of what the script returns.
+        """
         losses = self._rendering.losses
         try:
-            reply = yield from script
+            ended = yield from script
+            reply = reply_of(ended)
             losses = reply.losses
         except BaseException as error:
             # GeneratorExit means that the driver closed the script: the stream was closed or the call was cancelled.
@@ -111,11 +124,13 @@ class CallWatch:
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("%s reply: %s", self._rendering.target, redact(reply.model_dump_json().encode()))
         self._hooks.call_ended(self._rendering, reply, self._call)
-        return reply
+        return ended
 
 
-Watch: TypeAlias = Callable[[Open | AttemptFailed], None]
-"""A function that is called for every request before it is sent, and for every attempt that failed."""
+Watch: TypeAlias = Callable[[Open | Head | AttemptFailed], None]
+"""A function that is called for every request before it is sent, for the headers of every response, and for every
+attempt that failed.
+"""
 
 
 class Done(NamedTuple, Generic[Result]):
@@ -166,7 +181,10 @@ class _Wire:
                 self._clock.check()
                 if answer.status < 300:
                     self._clock.open()
-                return Head(answer.status, answer.headers)
+                head = Head(answer.status, answer.headers)
+                if self._watch:
+                    self._watch(head)
+                return head
             return await self._perform_other(action)
         except Exception as error:
             translated = None if isinstance(error, SabirError) else self._connection.translate(error)

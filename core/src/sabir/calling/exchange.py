@@ -16,20 +16,21 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from io import BytesIO
-from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
-from sabir.base.failures import CallError, Loss, ResponseInvalid, ServerFailed
-from sabir.base.values import has_more_values
+from sabir.base.failures import CallError, Loss
 from sabir.contract.dialect import Dialect
+from sabir.contract.operation import Decoded, Operation, OperationResult, Output
 from sabir.contract.provider import TokenCount, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.reading import incoming
 from sabir.reading.incoming import StreamState, label_error
-from sabir.vocabulary.reply import Reply, StreamEvent
+from sabir.vocabulary.reply import Reply, StreamBroken, StreamEvent
 from sabir.vocabulary.settings import RetryPolicy
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+Format = TypeVar("Format", bound="Dialect | Operation[Any, Any]")
 
 LEAST_JITTER = 0.5
 """The smallest random factor for a pause that the policy chose. The factor prevents that many callers retry at once."""
@@ -76,9 +77,11 @@ class AttemptFailed(NamedTuple):
 
 
 class Emit(NamedTuple):
-    """Pass one event of a stream to the user. The script continues when the user reads the next event."""
+    """Pass one event of a stream, or one value of an operation, to the user. The script continues when the user reads
+    the next one.
+    """
 
-    event: StreamEvent
+    event: Any  # StreamEvent, or the value type of an operation
 
 
 class Head(NamedTuple):
@@ -103,11 +106,13 @@ return value is the result. A Performer performs the actions.
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """The facts that a script needs: the request, the dialect that decodes the answer, and the retry policy."""
+class Exchange(Generic[Format]):
+    """The facts that a script needs: the request, the dialect or operation that decodes the answer, and the retry
+    policy.
+    """
 
     request: WireRequest
-    dialect: Dialect
+    format: Format
     scope: DecodeScope
     retries: RetryPolicy
     losses: tuple[Loss, ...] = ()
@@ -117,12 +122,14 @@ class Exchange:
 
 
 def _retrying(
-    once: Callable[Concatenate[Exchange, int, Parameters], Script[Result]],
-) -> Callable[Concatenate[Exchange, Parameters], Script[Result]]:
+    once: Callable[Concatenate[Exchange[Format], int, Parameters], Script[Result]],
+) -> Callable[Concatenate[Exchange[Format], Parameters], Script[Result]]:
     """Decorate a script of one attempt, `once`, so that failed attempts are repeated by the retry policy."""
 
     @wraps(once)
-    def script(exchange: Exchange, /, *arguments: Parameters.args, **named: Parameters.kwargs) -> Script[Result]:
+    def script(
+        exchange: Exchange[Format], /, *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Script[Result]:
         attempt = 1
         while True:
             try:
@@ -145,25 +152,25 @@ def _retrying(
 
 
 @_retrying
-def call_script(exchange: Exchange, attempt: int) -> Script[Reply]:
+def call_script(exchange: Exchange[Dialect], attempt: int) -> Script[Reply]:
     """The script of a call whose response is one body. The result is the Reply."""
     scope = yield from _open_response(exchange, attempt)
     return (yield from _read_reply(exchange, scope, attempt))
 
 
 @_retrying
-def count_script(exchange: Exchange, attempt: int) -> Script[TokenCount]:
+def count_script(exchange: Exchange[Dialect], attempt: int) -> Script[TokenCount]:
     """The script of a call that counts the input tokens of a request."""
     scope = yield from _open_response(exchange, attempt)
     body, _ = yield from _read_body(scope)
     try:
-        return TokenCount(input_tokens=exchange.dialect.decode_count(body), estimated=False)
+        return TokenCount(input_tokens=exchange.format.decode_count(body), estimated=False)
     except Exception as error:
         incoming.raise_unreadable(scope, body, error)
 
 
 @_retrying
-def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
+def folded_script(exchange: Exchange[Dialect], attempt: int) -> Script[Reply]:
     """The script of a call whose response is a stream, although the caller wants only the reply.
 
     A retryable error in the middle of the stream is retried, because no event was passed to the user. An endpoint
@@ -171,7 +178,7 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
     """
     scope = yield from _open_response(exchange, attempt)
     begun, came = b"", 0
-    is_text = not exchange.dialect.is_framed(scope.content_type)
+    is_text = not exchange.format.is_framed(scope.content_type)
     while is_text and BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
         assert isinstance(chunk, bytes)
         begun, came = (begun + chunk).lstrip(), came + len(chunk)
@@ -179,14 +186,14 @@ def folded_script(exchange: Exchange, attempt: int) -> Script[Reply]:
             raise incoming.size_error(scope, "a body", "body_bytes")
     if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
         return (yield from _read_reply(exchange, scope, attempt, begun))
-    state = StreamState(exchange.dialect, scope)
+    state = StreamState(exchange.format, scope)
     state.skip_events()
     state.begin(scope, attempt, exchange.losses)
     return (yield from _emit_events(exchange, state, scope, begun))
 
 
 @_retrying
-def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Script[Reply]:
+def stream_script(exchange: Exchange[Dialect], attempt: int, state: StreamState) -> Script[Reply]:
     """The script of a streamed call. It passes the bytes to `state`, emits the events, and returns the
     complete Reply.
     """
@@ -202,7 +209,63 @@ def stream_script(exchange: Exchange, attempt: int, state: StreamState) -> Scrip
         raise failure from error
 
 
-def _emit_events(exchange: Exchange, state: StreamState, scope: DecodeScope, begun: bytes = b"") -> Script[Reply]:
+@_retrying
+def operation_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -> Script[OperationResult[Output]]:
+    """The script of a call of an operation whose response is read as a whole."""
+    scope = yield from _open_response(exchange, attempt)
+    body, was_broken = yield from _read_body(scope)
+    try:
+        decoded = exchange.format.decode(body, scope)
+    except Exception as error:
+        incoming.raise_unreadable(scope, body, error)
+    reply = _reply_of(decoded, scope)
+    return OperationResult(
+        decoded.output, incoming.finish_reply(reply, exchange.losses, attempt, was_broken=was_broken)
+    )
+
+
+@_retrying
+def lines_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -> Script[Reply]:
+    """The script of a call of an operation whose response is read line by line. Emits each line's value.
+
+    A failure after the first value is raised as StreamBroken, because the values were passed to the user.
+    """
+    scope = yield from _open_response(exchange, attempt)
+    rest, has_emitted, decoded = b"", False, Decoded[Any](None)
+    try:
+        while (chunk := (yield _NEXT)) is not None or rest:
+            assert chunk is None or isinstance(chunk, bytes)
+            *lines, rest = (rest + chunk).split(b"\n") if chunk is not None else (rest, b"")
+            if len(rest) > scope.bounds.body_bytes:
+                raise incoming.size_error(scope, "a line", "body_bytes")
+            for line in filter(bytes.strip, lines):
+                decoded = _decode_row(exchange.format, line, scope)
+                has_emitted = True
+                yield Emit(decoded.output)
+    except CallError as error:
+        if not has_emitted:
+            raise
+        text, provider = f"{scope.target} broke off its answer: {error}", scope.target.provider
+        raise StreamBroken(text, partial=_reply_of(decoded, scope), cause=error, provider=provider) from error
+    return incoming.finish_reply(_reply_of(decoded, scope), exchange.losses, attempt)
+
+
+def _decode_row(operation: Operation[Any, Output], line: bytes, scope: DecodeScope) -> Decoded[Output]:
+    body, _ = incoming.read_body(line, scope)
+    try:
+        return operation.decode(body, scope)
+    except Exception as error:
+        incoming.raise_unreadable(scope, body, error)
+
+
+def _reply_of(decoded: Decoded[Any], scope: DecodeScope) -> Reply:
+    """Return a Reply without messages, with the usage and the origin of an operation's response."""
+    return Reply(messages=(), finish_reason="stop", usage=decoded.usage, origin=scope.origin(decoded.model))
+
+
+def _emit_events(
+    exchange: Exchange[Dialect], state: StreamState, scope: DecodeScope, begun: bytes = b""
+) -> Script[Reply]:
     """Emit the events of an open stream, and return the Reply. `begun` are bytes that were read already."""
     arrived = 0
     chunk: Outcome = begun or (yield _NEXT)
@@ -221,17 +284,13 @@ def _emit_events(exchange: Exchange, state: StreamState, scope: DecodeScope, beg
     return state.reply()
 
 
-def _read_reply(exchange: Exchange, scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
+def _read_reply(exchange: Exchange[Dialect], scope: DecodeScope, attempt: int, begun: bytes = b"") -> Script[Reply]:
     """Read the open response completely, and return the Reply. `begun` are bytes that were read already."""
-    body, was_broken = yield from _read_body(scope, begun)
-    try:
-        reply = exchange.dialect.decode(body, scope)
-        return incoming.finish_reply(reply, exchange.losses, attempt, was_broken=was_broken)
-    except Exception as error:
-        incoming.raise_unreadable(scope, body, error)
+    body = yield from _read_bytes(scope.bounds.body_bytes, begun)
+    return incoming.finish_reply(incoming.decode_body(exchange.format, body, scope), exchange.losses, attempt)
 
 
-def _open_response(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
+def _open_response(exchange: Exchange[Format], attempt: int) -> Script[DecodeScope]:
     """Send the request, and return the scope for its answer. Raises the CallError for a status of 300 or above."""
     answer = yield from _send_attempt(exchange, attempt)
     if isinstance(answer, CallError):
@@ -239,7 +298,7 @@ def _open_response(exchange: Exchange, attempt: int) -> Script[DecodeScope]:
     return answer
 
 
-def _send_attempt(exchange: Exchange, attempt: int) -> Script[DecodeScope | CallError]:
+def _send_attempt(exchange: Exchange[Format], attempt: int) -> Script[DecodeScope | CallError]:
     """Send the request. Return the scope for its answer, or the CallError for a status of 300 or above."""
     head = yield Open(exchange.request, attempt)
     assert isinstance(head, Head)
@@ -254,18 +313,16 @@ def _send_attempt(exchange: Exchange, attempt: int) -> Script[DecodeScope | Call
         body = yield from _read_bytes(scope.bounds.error_bytes)
     except CallError:
         body = b""  # the status is enough for an error
-    if has_more_values(body, scope.bounds.most_values):
-        body = body[: incoming.SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
     yield Close()  # free the response's own buffers before the body is decoded
-    return label_error(_decode_refusal(exchange.dialect, head, incoming.mend(body)[0], scope), scope, head.status)
+    return incoming.decode_refusal(exchange.format, body, scope, head.status, head.headers)
 
 
-def _read_body(scope: DecodeScope, begun: bytes = b"") -> Script[tuple[bytes, bool]]:
+def _read_body(scope: DecodeScope) -> Script[tuple[bytes, bool]]:
     """Read the response. Return the body as valid Unicode, and whether anything was replaced in it.
 
-    Raises ResponseInvalid for a body that is too large. `begun` are bytes that were read already.
+    Raises ResponseInvalid for a body that is too large.
     """
-    return incoming.read_body((yield from _read_bytes(scope.bounds.body_bytes, begun)), scope)
+    return incoming.read_body((yield from _read_bytes(scope.bounds.body_bytes)), scope)
 
 
 def _read_bytes(most: int, begun: bytes = b"") -> Script[bytes]:
@@ -277,16 +334,3 @@ def _read_bytes(most: int, begun: bytes = b"") -> Script[bytes]:
         body.write(chunk)
     body.truncate(most + 1)
     return body.getvalue()
-
-
-def _decode_refusal(dialect: Dialect, head: Head, body: bytes, scope: DecodeScope) -> CallError:
-    try:
-        return dialect.decode_error(head.status, head.headers, body, scope.target.provider)
-    except CallError as error:
-        return error
-    except Exception as unexpected:
-        kind = ServerFailed if head.status >= 500 else ResponseInvalid
-        answered = f"{scope.target} answered {head.status} with {incoming.quote_beginning(body)}"
-        failure = kind(f"{answered}, which its dialect cannot read")
-        failure.__cause__ = unexpected
-        return failure

@@ -3,9 +3,10 @@
     llm = sabir.fallback("acme:large", "other:large")
     llm.complete ──▶ acme:large ── Overloaded ──▶ other:large ──▶ reply        failed_members: acme:large
 
-A member's own retries come first: the next member is tried if all of them fail. The same conversation is rendered for
-each member that is tried; the reply contains the losses of the member that answered, and `failed_members` those of the
-members that failed before.
+With `order=`, the members are tried in the order of a key of their renderings, for example those with the fewest losses
+first. A member's own retries come first: the next member is tried if all of them fail. The same conversation is
+rendered for each member that is tried; the reply contains the losses of the member that answered, and `failed_members`
+those of the members that failed before.
 
     try_members ── answer of the first member ──▶ caller ── an error ──▶ try_members ── answer of the next member
                                                                              └── or raises: the error, or AllFailed
@@ -19,6 +20,7 @@ of one reply must not get another.
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from functools import partial
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, Never, Protocol, TypeAlias, TypeVar, Unpack, runtime_checkable
 
 from sabir.base import failures
@@ -46,7 +48,7 @@ or out of credit, the response is invalid, or the member cannot accept the conve
 errors are raised at once: a missing or wrong key, an unknown model, an invalid or too long request, a filtered request.
 """
 
-_FACTORY = ("speaks_as", "settings", "strict", "fallback_on")
+_FACTORY = ("speaks_as", "settings", "strict", "fallback_on", "order")
 _OF_ONE = ("api_key", "base_url", "client", "model_info")
 
 MESSAGE_CHARACTERS = 460
@@ -68,31 +70,51 @@ class MemberAnswer(NamedTuple, Generic[Answer_co]):
     failed: tuple[FailedMember, ...]
 
 
+class Sortable(Protocol):
+    """The interface of a value by which members can be sorted: it has `<`."""
+
+    def __lt__(self, other: Any, /) -> bool:
+        """Return whether this value comes before the other."""
+
+
+Order: TypeAlias = Callable[[Rendering], Sortable]
+"""Returns the sort key of a member for its rendering of a conversation. The smallest key is tried first."""
+
+
+def fewest_losses(rendering: Rendering) -> tuple[int, int, int]:
+    """Return the numbers of a rendering's losses: dropped, downgraded, and all others. For `sabir.fallback(order=…)`.
+
+    >>> import sabir
+    >>> llm = sabir.fallback("echo:large", "echo:small", order=sabir.fewest_losses)
+    >>> llm.complete_sync("Hello!").origin.model
+    'large'
+    """
+    kinds = [loss.kind for loss in rendering.losses]
+    dropped, downgraded = kinds.count("dropped"), kinds.count("downgraded")
+    return dropped, downgraded, len(kinds) - dropped - downgraded
+
+
 Attempts: TypeAlias = Generator[MemberAnswer[Answer], None, None]
 
 
-def try_members(
-    members: Sequence[Adapter], kinds: Kinds, how: CallArguments, ask: Callable[[Adapter, CallArguments], Answer]
-) -> Attempts[Answer]:
+def try_members(members: Sequence[Adapter], kinds: Kinds, ask: Callable[[Adapter], Answer]) -> Attempts[Answer]:
     """Call the members in order by `ask`, and yield each answer. The next member is called if a member raises one of
     `kinds`, or if the caller throws such an error into the generator.
 
-    `extra_body` and `extra_headers` of the call are sent only to the first member. Any other error is raised, with a
-    note that names the members that failed before, if any. Raises AllFailed or RenderingRefused if every member failed.
+    Any other error is raised, with a note that names the members that failed before, if any. Raises AllFailed or
+    RenderingRefused if every member failed.
     """
     failed: list[FailedMember] = []
     errors: list[SabirError] = []
     for member, following in zip(members, (*members[1:], None), strict=True):
         try:
-            yield MemberAnswer(ask(member, how), tuple(failed))
+            yield MemberAnswer(ask(member), tuple(failed))
         except kinds as error:
             errors.append(error)
             failed += _describe_failed(member, error)
             if following is not None:
                 name = type(error).__name__
                 logger.info("%s failed: %s: %s; the fallback tries %s", member.target, name, error, following.target)
-            if settings := how.get("settings"):
-                how = {**how, "settings": settings.owned_by(_first_key(members[0]))}
         except Exception as error:
             if failed:
                 error.add_note(f"members of the fallback that failed before: {_join_errors(failed)}")
@@ -188,8 +210,16 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
     share the adapter.
     """
 
-    def __init__(self, members: Sequence[Adapter], owned: Sequence[Adapter], kinds: Kinds, speaks_as: str) -> None:
+    def __init__(
+        self,
+        members: Sequence[Adapter],
+        owned: Sequence[Adapter],
+        kinds: Kinds,
+        speaks_as: str,
+        order: Order | None = None,
+    ) -> None:
         self._members = tuple(members)
+        self._order = order
         self._speaks_as = speaks_as
         self._owned = tuple(owned)
         self._kinds = kinds
@@ -197,7 +227,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
 
     @property
     def members(self) -> tuple[Adapter, ...]:
-        """The adapters, in the order in which they are tried."""
+        """The adapters, in the order in which they were passed, and are tried if there is no `order`."""
         return self._members
 
     @property
@@ -316,13 +346,34 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         """Return the generator `try_members` for the members' methods called `name`. `checked` is called with each
         member before.
 
-        All members get the same messages with the same ids, and the options as a tuple.
+        All members get the same messages with the same ids, and the options as a tuple. `extra_body` and
+        `extra_headers` of the call are for the first member that was passed, so the others do not get them.
         """
         Settings.refuse_misnamed(name, how, tuple(CallArguments.__annotations__))
         listed = as_messages(messages)
         if "options" in how:
             how = {**how, "options": Option.all_of(how["options"] or ())}
-        return try_members(self.members, kinds, how, lambda member, how: getattr(checked(member), name)(listed, **how))
+        first, others = self.members[0], how
+        if settings := how.get("settings"):
+            others = {**how, "settings": settings.owned_by(_first_key(first))}
+
+        def ask(method: str, member: Adapter) -> Any:
+            return getattr(checked(member), method)(listed, **(how if member is first else others))
+
+        return try_members(self._sorted(partial(ask, "render")), kinds, partial(ask, name))
+
+    def _sorted(self, render: Callable[[Adapter], Rendering]) -> Sequence[Adapter]:
+        """Return the members in the order in which they are tried. Members that refuse the conversation come last."""
+        if self._order is None:
+            return self.members
+        keys: list[tuple[Sortable, Adapter]] = []
+        refusing: list[Adapter] = []
+        for member in self.members:
+            try:
+                keys.append((self._order(render(member)), member))
+            except RenderingRefused:
+                refusing.append(member)
+        return [member for _, member in sorted(keys, key=itemgetter(0))] + refusing
 
     def _member_of(self, rendering: Rendering) -> Adapter:
         for member in self.members:
@@ -352,6 +403,7 @@ def fallback(
     settings: Settings | None = None,
     strict: Strict = False,
     fallback_on: Collection[type[SabirError]] | None = None,
+    order: Order | None = None,
     **misnamed: Never,
 ) -> FallbackAdapter:
     """Return an adapter that tries its members in order until one answers. Each member is `provider:model` or an
@@ -361,6 +413,11 @@ def fallback(
     which the next member is tried; None means FALLBACK_ON. All other errors raise at once. With the default, a member
     that refuses the conversation, because of `strict` or because nothing can be sent, is skipped. A stream switches
     members only before its first event.
+
+    `order` is a function that returns a sort key for a member's rendering, such as `fewest_losses` or
+    `sabir_prices.cheapest`. For each call, every member renders the conversation, which sends nothing, and the member
+    with the smallest key is tried first. Members with equal keys keep their order, and members that refuse the
+    conversation come last.
 
     `speaks_as`, `settings` and `strict` apply to the members given as strings. `extra_body` and `extra_headers` of the
     settings go to the first of these members only; use `extra_body_for` and `extra_headers_for` for others. To pass a
@@ -380,13 +437,7 @@ def fallback(
             remedy = f"replace that member with sabir.adapter('provider:model', {name}=…)"
             raise WrongWord(f"fallback() has no argument `{name}`, which belongs to one provider; {remedy}")
     Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
-    for number, candidate in enumerate(members, 1):
-        is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))
-        if not isinstance(candidate, str) and not is_adapter:
-            remedy = "pass 'provider:model' strings or adapters as separate arguments"
-            raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
-    if len(members) < 2:
-        raise SettingsInvalid(f"a fallback needs two members or more, not {len(members)}; add a 'provider:model'")
+    _check_members(members)
     kinds = _check_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
     make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)
     adapters: list[Adapter] = []
@@ -405,7 +456,17 @@ def fallback(
     voices = {voice for member in adapters if isinstance(voice := getattr(member, "speaks_as", None), str)}
     if len(voices) > 1:
         raise SettingsInvalid(f"the members have different speaks_as: {', '.join(sorted(voices))}; use one for all")
-    return FallbackAdapter(adapters, owned, kinds, next(iter(voices), "llm"))
+    return FallbackAdapter(adapters, owned, kinds, next(iter(voices), "llm"), order)
+
+
+def _check_members(members: Sequence[object]) -> None:
+    for number, candidate in enumerate(members, 1):
+        is_adapter = not isinstance(candidate, type) and callable(getattr(candidate, "complete", None))
+        if not isinstance(candidate, str) and not is_adapter:
+            remedy = "pass 'provider:model' strings or adapters as separate arguments"
+            raise SettingsInvalid(f"member {number} of the fallback is of type {type(candidate).__name__}; {remedy}")
+    if len(members) < 2:
+        raise SettingsInvalid(f"a fallback needs two members or more, not {len(members)}; add a 'provider:model'")
 
 
 def _check_kinds(fallback_on: object) -> Kinds:

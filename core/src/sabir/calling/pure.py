@@ -22,7 +22,7 @@ from sabir.contract.provider import Access, Provider
 from sabir.contract.scope import DecodeScope
 from sabir.discovery import default_registry as registry
 from sabir.options.option import OptionLike
-from sabir.reading.incoming import finish_reply, mend, quote_beginning, raise_unreadable, read_body
+from sabir.reading.incoming import decode_body, mend, quote_beginning, raise_unreadable
 from sabir.vocabulary.constructors import as_messages
 from sabir.vocabulary.messages import Message
 from sabir.vocabulary.reply import Reply, StreamEvent
@@ -79,11 +79,7 @@ class PureDialect:
         scope = self._decode_scope(policy)
         text = body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body
         _check_type(text, bytes, scope, "decode needs a response's JSON as str or bytes; pass the text")
-        mended, was_broken = read_body(text, scope)
-        try:
-            return finish_reply(self.dialect.decode(mended, scope), (), 1, was_broken=was_broken)
-        except Exception as error:
-            raise_unreadable(scope, mended, error)
+        return decode_body(self.dialect, text, scope)
 
     def decoder(self, *, policy: str = "llm") -> Decoder:
         """Return a decoder for one stored or live stream: call `feed(ServerEvent(data, event))` for each event, then

@@ -106,7 +106,8 @@ class _BaseStream:
             self._running = self._running or await self._start()
             step = await drive(*self._running)
             if isinstance(step, Emit):
-                return step.event
+                event: StreamEvent = step.event
+                return event
             self._reply, self._running = step.result, None
             return None
         except BaseException as error:

@@ -31,11 +31,13 @@ from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONObjectDocumentField, JSONText, JSONValue, ObjectView, decode_json, freeze
+from sabir.contract.operation import HTTPMethod
 from sabir.contract.scope import DecodeScope, RequestScope
+from sabir.contract.shared_prefix import PromptRequest, SharedPrefix, compare_prompts
 from sabir.contract.turns import LossLog, Tables, Turn, TurnScope, itself, of_any_model
 from sabir.options.option import Option
 from sabir.vocabulary.messages import Message
-from sabir.vocabulary.reply import Reply, StreamEvent
+from sabir.vocabulary.reply import Reply, StreamEvent, Usage
 from sabir.vocabulary.settings import LONGEST_SILENCE, Bounds, RetryPolicy, Settings, Target
 
 _BARE = re.compile(rb"\s*(\{|\[\s*(\{|\Z))")
@@ -209,7 +211,9 @@ class Rendering(Frozen):
     sent although no source documents that the target accepts them. `streaming` is True if the request asks for a stream
     of events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply.
     `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never
-    None.
+    None. `method` is the HTTP method, "POST" for every conversation. `prompt_fields` and `cache_markers` are those of
+    the Dialect, with the messages as the last field. `reuses` is what a cache can reuse of the request before, if a
+    conversation of sabir-session sent both.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")
@@ -235,8 +239,12 @@ class Rendering(Frozen):
     argument_names_json: JSONObjectDocumentField = Field(default=JSONText("{}"), alias="argument_names", repr=False)
     unchecked: tuple[str, ...] = ()
     streaming: bool = False
+    prompt_fields: tuple[str, ...] = Field(default=("tools", "system", "messages"), repr=False)
+    cache_markers: tuple[str, ...] = Field(default=(), repr=False)
+    reuses: SharedPrefix | None = None
     stream_path: str = Field(default="", repr=False)
     stream_fields: str = Field(default="{}", repr=False)
+    method: HTTPMethod = "POST"
 
     headers: ClassVar = ObjectView("headers_json", "Headers of the dialect and of `extra_headers`, without the SDK's.")
     option_names: ClassVar = ObjectView("option_names_json", "Name in the request → option's name, if different.")
@@ -246,6 +254,28 @@ class Rendering(Frozen):
     def body(self) -> JSONValue:
         """The request's body as an immutable JSON value. Parsed from `body_bytes` at each access."""
         return freeze(decode_json(self.body_bytes))
+
+    def shared_prefix(self, previous: "Rendering", usage: Usage | None = None) -> SharedPrefix:
+        """Return the beginning that this request has in common with an earlier one, which a prompt cache can reuse.
+
+        `usage` is the usage of the reply to `previous`. With it, `tokens` is calculated from the provider's own
+        count, and includes the reply, which some providers cache too; without it, `tokens` is estimated from the bytes.
+
+        >>> import sabir
+        >>> llm = sabir.adapter("echo:m")
+        >>> chat = [sabir.user("Hello!")]
+        >>> first = llm.render(chat)
+        >>> second = llm.render([*chat, sabir.assistant("Hello!"), sabir.user("Bye!")])
+        >>> second.shared_prefix(first).changed
+        ''
+        >>> llm.render("Good day!").shared_prefix(first).changed
+        'messages[0]'
+        """
+        earlier, later = (
+            PromptRequest(each.target, each.body_bytes, each.prompt_fields, each.cache_markers)
+            for each in (previous, self)
+        )
+        return compare_prompts(earlier, later, usage)
 
     def __repr_args__(self) -> Arguments:
         """Yield the arguments of `repr`: most fields that differ from their defaults, but not the headers, and only the
@@ -396,6 +426,12 @@ class Dialect:
     """Return path and body of the request that counts the input tokens of a request. Arguments: the request's body, the
     TurnScope. None if the API cannot count; then core estimates.
     """
+    prompt_fields: tuple[str, ...] = ("tools", "system")
+    """The fields of the request that the model reads before the messages, in this order, and fields whose change makes
+    a prompt cache useless for the messages. `Rendering.shared_prefix` compares them.
+    """
+    cache_markers: tuple[str, ...] = ()
+    """The names of fields that mark the end of a cached prompt. Their values are objects without further objects."""
     quirks: Mapping[str, str] = field(default_factory=dict)
     """Quirk → its meaning: the deviations of endpoints and models from this API that the dialect supports."""
     decode_count: Callable[[bytes], int] = _read_no_count

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from sabir.base.errors import SabirError, SettingsInvalid
 from sabir.base.models import Frozen
 from sabir.contract.dialect import Dialect
+from sabir.contract.operation import HTTPMethod
 from sabir.vocabulary.models import ModelInfo
 
 SABIR_API = 2
@@ -90,7 +91,7 @@ class WireRequest:
     longest time for one read in seconds; None means the SDK's own limit. `opening` is the number of seconds within
     which the response must begin; None means no limit. Core enforces the time limits of a call itself; pass both to the
     SDK as far as the SDK accepts them. Use `opening` for waits that core cannot interrupt, such as waiting for a free
-    connection.
+    connection. `method` is the HTTP method. It is "POST" except for requests of operations.
     """
 
     path: str
@@ -99,6 +100,7 @@ class WireRequest:
     timeout: float | None = None
     streaming: bool = False
     opening: float | None = None
+    method: HTTPMethod = "POST"
 
 
 class WireHead(Protocol):
@@ -211,7 +213,8 @@ class Provider(Protocol):
     """The interface of a provider's plugin. An entry point of the group `sabir.providers` names an object with these
     members.
 
-    Inherit from SDKProvider for a provider with an SDK or an HTTP client. Two further attributes, False by default,
+    Inherit from SDKProvider for a provider with an SDK or an HTTP client. A provider may also have a method
+    `operations()`, which maps names such as "embeddings" to an Operation. Two further attributes, False by default,
     matter if several packages provide the same name. With `reserves_name` True, this provider wins: `name:model` means
     its first dialect. With `adds_dialects` True, `name:model` never means this provider; it only adds dialects, which
     users select as `name.dialect:model`. At most one of the two may be True.

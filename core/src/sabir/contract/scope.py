@@ -91,10 +91,13 @@ class RequestScope:
     """The value of `messages`. Set by core; read `messages` instead."""
     names: frozenset[str] = frozenset()
     """The value of `called_options`. Set by core; read `called_options` instead."""
+    join_turns: Callable[[], bytes] = bytes
+    """Set by core; read `encoded_turns` instead."""
+    stored_start: tuple[int, bytes] = (0, b"")
+    """Set by the dialect if the vendor stores the beginning of `encoded_turns`: how many bytes to leave out, and bytes
+    to send instead, such as the opening of a turn."""
     saw_history: bool = False
-    """Whether the dialect read `last_turn` or `messages`. Set by these properties. If True, core does not reuse the
-    encoded fields for later requests.
-    """
+    """Whether the dialect read `last_turn`, `messages` or `encoded_turns`, so that core cannot reuse the fields."""
     saw_called: bool = False
     """Whether the dialect read `called_options`. Set by this property."""
     insertions: list[Insertion] = field(default_factory=list)
@@ -104,15 +107,15 @@ class RequestScope:
     headers: dict[str, str] = field(default_factory=dict)
     """HTTP headers that the request needs. The dialect adds them; the user's `extra_headers` take precedence."""
     argument_names: dict[str, Mapping[str, str]] = field(default_factory=dict)
-    """Option name → (argument name in the request → real argument name). The dialect adds the arguments that it
-    renamed, so that calls are decoded correctly.
-    """
+    """Option name → (argument name in the request → real argument name), for arguments that the dialect renamed."""
     reasoning_is_off: bool = False
     """Set to True by the dialect if a vendor setting turns reasoning off."""
     unchecked: list[str] = field(default_factory=list)
-    """Paths of settings and options that are sent although no source documents that the target accepts them. Shown in
-    `Rendering.unchecked`.
-    """
+    """Paths of settings and options that no source documents; they are sent, and shown in `Rendering.unchecked`."""
+    native: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the request for the vendor's own tools, from `NativeTool.encode`. Join lists with the dialect's own."""
+    native_choice: JSONValue = None
+    """The value for the choice of a tool, from `NativeTool.choice`; None if no native tool must be used."""
     only_as_stream: bool = False
     """Set to True by the dialect if the answer may take too long for one response. Core then requests a stream
     (unless `extra_body` sets a field that asks for one), and `send` still returns a complete reply.
@@ -139,6 +142,12 @@ class RequestScope:
         """
         self.saw_called = True
         return self.names
+
+    @property
+    def encoded_turns(self) -> bytes:
+        """The encoded messages of the request: items as JSON, joined by commas. Sets `saw_history`."""
+        self.saw_history = True
+        return self.join_turns()
 
     def read_vendor(self, model: type[BaseModel]) -> dict[str, Any]:
         """Validate the user's vendor settings with a pydantic model and return the fields that are set, as a
@@ -258,8 +267,8 @@ def _variant(setting: str, value: Any) -> str:  # a setting's value
     """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
-    if setting == "reasoning_effort":
-        return str(value)
+    if setting in ("reasoning_effort", "prompt_cache"):
+        return "" if value is True else str(value)
     if setting == "response_format":
         return "object" if value.schema_view == {"type": "object"} else "schema"
     return ""

@@ -2,6 +2,7 @@
 
     roles    which parts each side accepts; where system messages go; which of the model's own parts are sent back
     media    (side, modality) ──▶ which forms and MIME types this side accepts
+    native   tool ──▶ how the API declares the vendor's own tool
     calls    the accepted ids and names; hints of options; the place of results; what is sent for calls without a result
 
 Core applies the tables before it calls a function of the dialect, so that the function only gets what it can encode:
@@ -25,10 +26,12 @@ from pydantic_core import from_json
 
 from sabir.base.failures import Loss, LossKind
 from sabir.base.values import FrozenDict, encode_json
+from sabir.contract.native import NativeTool
 from sabir.vocabulary.media import MediaRule, Modality
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin
 from sabir.vocabulary.models import ModelInfo
-from sabir.vocabulary.parts import KnownPart, MediaPart, Part, Stateful
+from sabir.vocabulary.native import NativeCallPart, NativeResultPart
+from sabir.vocabulary.parts import MediaPart, Part, Piece, Stateful
 from sabir.vocabulary.settings import Target, UnsupportedMedia
 
 Side: TypeAlias = Literal["system", "user", "assistant", "results"]
@@ -44,7 +47,8 @@ class Roles:
     of Tables.
 
     `native` maps a side to the kinds of parts that `encode_turn` can encode: "reasoning", "refusal" and "opaque". Core
-    removes the other kinds, or sends a refusal as text, and reports losses. `leading_system` is for system messages at
+    removes the other kinds, or sends a refusal as text, and reports losses. Calls of the vendor's own tools and their
+    results are opaque parts here, and texts for other vendors. `leading_system` is for system messages at
     the start: "inline" passes them to `encode_turn` as a turn, "hoisted" to `encode_request` in `RequestScope.system`.
     `later_system` is for later system messages: "inline" makes them system turns, "user" makes them user messages, and
     "after_user" makes them a system turn at the end of the user's turn and user messages elsewhere.
@@ -141,18 +145,20 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The rules of an API as data: roles, media and calls. A field of Dialect; core applies the rules before it calls
-    the dialect's functions.
+    """The rules of an API as data: roles, media, calls and native tools. A field of Dialect; core applies the rules
+    before it calls the dialect's functions.
 
     `media` maps (side, modality) to a MediaRule. A side accepts no media of a modality that has no entry; the side
     "results" is for option results. `variants` maps a quirk of an endpoint or a model to the tables to use instead, or
-    to a function that returns changed tables.
+    to a function that returns changed tables. `native` maps "web_search", "code_execution" and "mcp_server" to how the
+    API declares the vendor's own tool; a tool without an entry is a loss, or replaced by the user's function.
     """
 
     roles: Roles = Roles()
     media: Mapping[tuple[Side, Modality], MediaRule] = field(default_factory=dict)
     calls: Calls = Calls()
     variants: Mapping[str, "Tables | Callable[[Tables], Tables]"] = field(default_factory=dict)
+    native: Mapping[str, NativeTool] = field(default_factory=dict)
 
     def at(self, quirks: frozenset[str], info: ModelInfo) -> "Tables":
         """Return the tables for a model at an endpoint with these quirks: apply the variants of the quirks, sorted by
@@ -186,7 +192,7 @@ class Entry(NamedTuple):
 
     message: Message
     """The message of the conversation, unchanged. For a missing result, an error result that core created."""
-    pieces: tuple[KnownPart, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     """The parts to send, in order. Core has removed or replaced the parts that the target does not accept,
     with a loss.
     """
@@ -321,19 +327,25 @@ class LossLog:
         """
         self.losses.append(Unchecked(kind="dropped", message_id=message.id, path=path, reason="unverified"))
 
-    def lose(self, kind: LossKind, reason: str, piece: KnownPart, entry: Entry, within: str = "") -> None:
+    def lose(self, kind: LossKind, reason: str, piece: Piece, entry: Entry, within: str = "") -> None:
         """Add the loss of one part of a message. `piece` is an item of `entry.pieces`, and `within` is added to the
         part's path, such as ".citations".
         """
         parts = entry.message.parts
         indexes = [index for index, part in enumerate(parts) if part is piece] or [
-            index for index, part in enumerate(parts) if _is_filtered_copy(part, piece)
+            index for index, part in enumerate(parts) if is_sent_as(part, piece)
         ]
         self.add(kind, reason, message=entry.message, path=f"parts[{indexes[0]}]{within}" if indexes else "")
 
 
-def _is_filtered_copy(part: Part, piece: KnownPart) -> bool:
-    """Return whether `piece` is `part` with its vendor hints filtered."""
+def is_sent_as(part: Part, piece: Piece) -> bool:
+    """Return whether `piece` replaces `part`: a medium with filtered vendor hints, or the block or text of a native
+    call or result.
+    """
+    if isinstance(part, NativeCallPart | NativeResultPart):
+        if piece.kind == "opaque":
+            return piece.block_json is part.raw_json
+        return piece.kind == "text" and piece.text == part.as_text
     both = part.kind == piece.kind == "media"
     return both and {**vars(part), "vendor_json": None} == {**vars(piece), "vendor_json": None}
 

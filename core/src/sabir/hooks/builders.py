@@ -13,7 +13,6 @@ called only for builders to which they are passed.
 from collections.abc import Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
-from uuid import uuid4
 
 from sabir.base.errors import BuilderError, NotJSON
 from sabir.base.surface import show_arguments
@@ -168,7 +167,7 @@ class MessageBuilder(_Builder):
         `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for an
         empty name and if `arguments` is not a JSON object.
         """
-        chosen = {"invocation_id": uuid4().hex, "option_name": name}
+        chosen = {"invocation_id": Message.new_id(), "option_name": name}
         arguments = {} if arguments is None else arguments
         payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
         call = cast(OptionCall, self._make_message(payload, self._decider))

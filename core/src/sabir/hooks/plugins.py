@@ -30,6 +30,7 @@ from sabir.vocabulary.parts import MediaPart
 
 if TYPE_CHECKING:
     from sabir.contract.dialect import Rendering
+    from sabir.hooks.work import AgentWork
     from sabir.vocabulary.reply import Reply
 
 PREFIX = "sabir_"
@@ -37,7 +38,7 @@ BUILT = "sabir_message_built"
 """The hook that may change a message. It gets the list of the message's versions so far; the last one is the newest."""
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
-TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith("sabir_call_"))
+TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith(("sabir_call_", "sabir_work_")))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
 """What the argument `hooks` of builders accepts: a list of plugins (modules or objects), Hooks, or "installed" for all
@@ -94,6 +95,8 @@ class Hooks:
         """Return the first role hint that a plugin returns for a message of this policy and kind; None if no plugin
         does.
         """
+        if not self._plugins:
+            return None
         hint: RoleHint | None = self._hook.sabir_default_role_hint(policy=policy, kind=kind)
         return hint
 
@@ -106,6 +109,8 @@ class Hooks:
         """Return the message as the plugins changed it. An exception that a plugin raises reaches the caller. Raises
         BuilderError if a plugin returns an invalid message.
         """
+        if not self._plugins:
+            return message
         versions: list[Message] = self._hook.sabir_message_built(message=[message])
         return versions[-1] if versions else message
 
@@ -124,6 +129,12 @@ class Hooks:
         """Call the plugins' `sabir_call_started` before a request of a call is sent. `call` is the call's number."""
         self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
 
+    def call_answered(
+        self, rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
+    ) -> None:
+        """Call the plugins' `sabir_call_answered` after the headers of a response arrived. `call` is its number."""
+        self._hook.sabir_call_answered(rendering=rendering, status=status, headers=headers, attempt=attempt, call=call)
+
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
         """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""
         self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
@@ -135,6 +146,18 @@ class Hooks:
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
         """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
         self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
+
+    def work_started(self, work: "AgentWork") -> None:
+        """Call the plugins' `sabir_work_started` before an agent, an option or a workflow begins to work."""
+        self._hook.sabir_work_started(work=work)
+
+    def work_ended(self, work: "AgentWork", error: BaseException | None) -> None:
+        """Call the plugins' `sabir_work_ended` after a work ended; `error` is the exception that ended it, or None."""
+        self._hook.sabir_work_ended(work=work, error=error)
+
+    def work_requested(self, headers: dict[str, str]) -> None:
+        """Call the plugins' `sabir_work_requested`, which add to the headers for another process."""
+        self._hook.sabir_work_requested(headers=headers)
 
     def _free_name(self, plugin: object) -> str:
         name = _name_of(plugin)

@@ -6,12 +6,12 @@
     def sabir_message_built(message): ...
 
 Builder hooks are called only for builders that list them: `MessageBuilder(hooks=[plugin])`, or `hooks="installed"` for
-the plugins of the entry-point group `sabir.hooks`. The telemetry hooks (`sabir_call_…`) of installed plugins are called
-for all calls of adapters, except token counts. The cost hook of installed plugins is called when a program or another
-package asks for the cost of a reply. A telemetry hook changes nothing, and an exception in such a hook is only logged.
-All hooks are plain functions, not coroutines, and may accept fewer arguments than are listed here. pluggy calls the
-hooks in the order of their registration; `hookimpl(tryfirst=True)` and `trylast=True` adjust the order. Wrappers
-(`hookimpl(wrapper=True)`) are refused.
+the plugins of the entry-point group `sabir.hooks`. The telemetry hooks of installed plugins are called for all calls of
+adapters (`sabir_call_…`), except token counts, and for the work of agents and options (`sabir_work_…`). The cost hook
+of installed plugins is called when a program or another package asks for the cost of a reply. A telemetry hook changes
+nothing, and an exception in such a hook is only logged. All hooks are plain functions, not coroutines, and may accept
+fewer arguments than are listed here. pluggy calls the hooks in the order of their registration;
+`hookimpl(tryfirst=True)` and `trylast=True` adjust the order. Wrappers (`hookimpl(wrapper=True)`) are refused.
 
     sabir_call_started ──┬──────────────────────▶ sabir_call_ended       the reply is complete
          ▲               ├─▶ sabir_call_failed ─▶ sabir_call_given_up    no attempt follows
@@ -22,8 +22,13 @@ All hooks of one call receive the same number as `call`. The number is unique in
 be sent many times, also at the same time. Each call that started ends exactly once, with `sabir_call_ended` or
 `sabir_call_given_up`. All hooks of a call run in the thread or task of the call; the hooks of a stream run where the
 next event is read, or where the stream is closed.
+
+    sabir_work_started ─▶ calls and works that belong to it ─▶ sabir_work_ended      an agent, an option or a workflow
+
+Both hooks of a work receive the same AgentWork object, in the same thread or task and with the same context variables.
 """
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -35,6 +40,7 @@ from sabir.vocabulary.parts import MediaPart
 if TYPE_CHECKING:
     from sabir.base.failures import CallError
     from sabir.contract.dialect import Rendering
+    from sabir.hooks.work import AgentWork
     from sabir.vocabulary.reply import Reply
 
 PROJECT = "sabir"
@@ -93,6 +99,17 @@ def sabir_call_started(rendering: "Rendering", attempt: int, call: int) -> None:
 
 
 @hookspec
+def sabir_call_answered(
+    rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
+) -> None:
+    """Called when the headers of a response have arrived, for every status, before the body is read.
+
+    `headers` are the response's headers with names in lower case. `attempt` and `call` are the numbers from
+    sabir_call_started.
+    """
+
+
+@hookspec
 def sabir_call_ended(rendering: "Rendering", reply: "Reply", call: int) -> None:
     """Called when a call ended with a complete reply. `call` is the number from sabir_call_started."""
 
@@ -112,4 +129,29 @@ def sabir_call_given_up(rendering: "Rendering", error: BaseException | None, cal
 
     `error` is the exception that the caller gets. None means that the caller left: a stream was closed before its end,
     or the call was cancelled or interrupted. `call` is the number from sabir_call_started.
+    """
+
+
+@hookspec
+def sabir_work_started(work: "AgentWork") -> None:
+    """Called before an agent, an option or a workflow begins to work.
+
+    If `work.headers` is not None, another process requested the work with these headers. Otherwise the work belongs to
+    the work in which it begins, if there is one. A change of context variables holds for the calls and works inside.
+    """
+
+
+@hookspec
+def sabir_work_ended(work: "AgentWork", error: BaseException | None) -> None:
+    """Called when a work ended, with the same object as `sabir_work_started`.
+
+    `error` is the exception that ended the work, also a cancellation or GeneratorExit, or None. For an option, the
+    result is in `work.option_result`; the result of an option that failed is an error result, and `error` is None.
+    """
+
+
+@hookspec
+def sabir_work_requested(headers: dict[str, str]) -> None:
+    """Called before a work is requested from another process. Add to `headers` what that process needs to continue the
+    present work; its `sabir_work_started` finds them in `work.headers`. A runner may store them with the request.
     """

@@ -40,8 +40,9 @@ from sabir.options.signatures import (
     schema_of_model,
 )
 from sabir.vocabulary.constructors import as_messages, describe_kind, option_result, result_fields
+from sabir.vocabulary.fields import NonEmpty, Text
 from sabir.vocabulary.messages import RESERVED, RUNTIME, Message, OptionCallPayload, Unanswered
-from sabir.vocabulary.parts import Hints, NonEmpty, Sections, Text
+from sabir.vocabulary.parts import Hints, Sections
 from sabir.vocabulary.reply import Reply
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -90,6 +91,9 @@ class Option(Frozen):
         default=None, exclude=True, repr=False
     )
     binder: Annotated[SkipValidation[Binder | None], SkipJsonSchema()] = Field(default=None, exclude=True, repr=False)
+
+    is_native: ClassVar[bool] = False
+    """Whether a vendor runs the tool: True for a NativeOption."""
 
     parameters: ClassVar = ObjectView("parameters_json", "The JSON schema of the arguments, as an immutable mapping.")
     vendor: ClassVar = ObjectView("vendor_json", 'Provider name → hints for that provider; "*" for every provider.')
@@ -200,6 +204,11 @@ class Option(Frozen):
         bound = self._bind(call, asynchronous=True)
         return bound if isinstance(bound, Message) else await bound.run()
 
+    @property
+    def answered_here(self) -> "tuple[Option, ...]":
+        """The options whose calls this program answers: this option; for a native option, its `otherwise` if any."""
+        return (self,)
+
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
         """Return the option's function, to run it. Raises OptionInvalid if there is none.
 
@@ -243,15 +252,18 @@ class Option(Frozen):
         if isinstance(options, Option | str | Mapping) or callable(options):
             place = _describe_place(options)
             raise OptionInvalid(f"options must be a list or other iterable, not one {place}; write options=[…]")
-        by_name: dict[str, Option] = {}
+        listed: list[Option] = []
+        by_name: dict[str, tuple[int, Option]] = {}
         for index, candidate in enumerate(options):
             each = _as_option(candidate, index)
-            if each.name in by_name:
-                both = f"options[{list(by_name).index(each.name)}] and options[{index}] are both named {each.name!r}"
-                places = f"{_describe_place(by_name[each.name])} and {_describe_place(each)}"
-                raise OptionInvalid(f"{both}: {places}; rename one with sabir.option(name=…)")
-            by_name[each.name] = each
-        return tuple(by_name.values())
+            listed.append(each)
+            for named in dict.fromkeys((each, *each.answered_here)) if each.is_native else (each,):
+                earlier, other = by_name.setdefault(named.name, (index, named))
+                if earlier != index:
+                    both = f"options[{earlier}] and options[{index}] are both named {named.name!r}"
+                    places = f"{_describe_place(other)} and {_describe_place(named)}"
+                    raise OptionInvalid(f"{both}: {places}; rename one with sabir.option(name=…)")
+        return tuple(listed)
 
     def __eq__(self, other: object) -> bool:
         """Return whether `other` is an option with equal name, description, parameters and vendor hints."""
@@ -261,7 +273,7 @@ class Option(Frozen):
         """Return a hash that is the same for equal options."""
         return hash(self._seen_by_a_model())
 
-    def _seen_by_a_model(self) -> tuple[str | None, ...]:
+    def _seen_by_a_model(self) -> tuple[object, ...]:
         return self.name, self.description, self.parameters_json, self.vendor_json
 
 
@@ -328,6 +340,8 @@ def _as_option(candidate: object, index: int) -> Option:
         return candidate
     if isinstance(candidate, type) and issubclass(candidate, BaseModel):
         return Option.from_model(candidate)
+    if getattr(candidate, "__module__", "") == "sabir.options.native":
+        raise OptionInvalid(f"options[{index}] is the function {_describe_place(candidate)}; call it")
     if callable(candidate) and not isinstance(candidate, type):
         return Option.from_function(candidate)
     remedy = "pass a typed function, a pydantic model class, or Option.from_schema(name, description, parameters)"
@@ -449,7 +463,7 @@ def _bind_calls(
 
     Raises OptionInvalid if a called option cannot run.
     """
-    offered = {option.name: option for option in Option.all_of(options)}
+    offered = {option.name: option for each in Option.all_of(options) for option in each.answered_here}
     bound: list[_BoundCall | Message] = []
     for call in unanswered(reply.messages if isinstance(reply, Reply) else as_messages(reply)):
         name = call.call.option_name if call.call else ""

@@ -11,15 +11,16 @@ reply.
 import codecs
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
-from typing import NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from sabir.base.errors import one_line
-from sabir.base.failures import CallError, Loss, ResponseInvalid
+from sabir.base.failures import CallError, Loss, ResponseInvalid, ServerFailed
 from sabir.base.values import has_more_values
 from sabir.contract.dialect import Decoder, Dialect, ServerEvent
+from sabir.contract.operation import Operation
 from sabir.contract.scope import DecodeScope
 from sabir.reading.fold import Fold
 from sabir.vocabulary.parts import TextPart
@@ -175,6 +176,46 @@ def finish_reply(reply: Reply, losses: tuple[Loss, ...], attempt: int, *, was_br
     if not losses and attempt == reply.attempts:
         return reply
     return reply.model_copy(update={"losses": (*losses, *reply.losses), "attempts": attempt})
+
+
+def decode_body(dialect: Dialect, raw: bytes, scope: DecodeScope) -> Reply:
+    """Return the reply in the complete body of a response. Raises the CallError that the body reports, and
+    ResponseInvalid for a body that cannot be read.
+    """
+    body, was_broken = read_body(raw, scope)
+    try:
+        return finish_reply(dialect.decode(body, scope), (), 1, was_broken=was_broken)
+    except Exception as error:
+        raise_unreadable(scope, body, error)
+
+
+def decode_refusal(
+    format_: Dialect | Operation[Any, Any], body: bytes, scope: DecodeScope, status: int, headers: Mapping[str, str]
+) -> CallError:
+    """Return the CallError for a response with an error status. The caller raises the error."""
+    if has_more_values(body, scope.bounds.most_values):
+        body = body[:SHOWN_CHARACTERS]  # too many values to parse: only its beginning is shown
+    mended, _ = mend(body)
+    try:
+        refusal = format_.decode_error(status, headers, mended, scope.target.provider)
+    except CallError as error:
+        refusal = error
+    except Exception as unexpected:
+        kind = ServerFailed if status >= 500 else ResponseInvalid
+        answered = f"{scope.target} answered {status} with {quote_beginning(mended)}"
+        refusal = kind(f"{answered}, which its dialect cannot read")
+        refusal.__cause__ = unexpected
+    return label_error(refusal, scope, status)
+
+
+def decode_answer(dialect: Dialect, body: bytes, scope: DecodeScope, status: int = 200) -> Reply:
+    """Return the reply for a complete answer that arrived outside a call, such as one of a batch.
+
+    Raises the CallError for a status of 400 or above, and for a body that reports an error or cannot be read.
+    """
+    if status >= 400:
+        raise decode_refusal(dialect, body, scope, status, {})
+    return decode_body(dialect, body, scope.counted())
 
 
 class StreamState:

@@ -16,7 +16,7 @@ from sabir.base.failures import Loss, LossKind
 from sabir.contract.turns import Side, TurnScope, new_tuple
 from sabir.rendering.pieces import goes_back
 from sabir.vocabulary.messages import Message, OptionCallPayload, OptionResultPayload, Origin, Stack, Unanswered
-from sabir.vocabulary.parts import Part
+from sabir.vocabulary.parts import VENDOR_PARTS, Part
 
 NO_RESULT = "the option call has no result, and APIs accept calls only together with their results"
 STANDS_IN = "the option call has no result, so an error result was sent for it"
@@ -56,11 +56,11 @@ class Block:
         self.late: set[int] = set()
         """The positions of later system messages, which are in a block of the user."""
         self.omitted: set[tuple[int, int]] = set()
-        """(position, part index) of opaque parts whose other half is missing."""
+        """(position, part index) of opaque and native parts whose other half is missing."""
 
 
 _Opener: TypeAlias = tuple[Block, int, int]
-"""An opaque part that opens a pair: its block, the position of its message, the index of the part."""
+"""An opaque or native part that opens a pair: its block, the position of its message, the index of the part."""
 
 
 class Paired(NamedTuple):
@@ -190,7 +190,7 @@ class _Pairing:
             side = _HINTED.get(hint, side)
         if side == "system" and not self._is_leading and self._roles.later_system != "inline":
             side, is_late = "user", True
-        if len(parts) > 1 or parts[0].kind == "opaque":
+        if len(parts) > 1 or isinstance(parts[0], VENDOR_PARTS):
             waiting = len(self._open_pairs)
             halves = self._read_halves(message, side)
             is_answer = len(self._open_pairs) < waiting
@@ -288,7 +288,9 @@ class _Pairing:
         opened: dict[str, int] = {}
         unpaired: list[int] = []
         for index, part in enumerate(message.parts):
-            if part.kind != "opaque" or part.pair_id is None or not goes_back(part, message, side, self._scope):
+            if not isinstance(part, VENDOR_PARTS) or part.pair_id is None:
+                continue
+            if not goes_back(part, message, side, self._scope):
                 continue
             here, earlier = opened.pop(part.pair_id, None), self._open_pairs.pop(part.pair_id, None)
             if part.pair == "opens":
@@ -319,7 +321,7 @@ class _Pairing:
             *(part for at in (*following, *later) for part in self._messages[at].parts),
         ]
         calls = [(self._messages[at], at in later) for at in (*following, *later) if self._messages[at].call]
-        return all(part.kind == "opaque" and part.pair_id in self._open_pairs for part in rest) and all(
+        return all(isinstance(part, VENDOR_PARTS) and part.pair_id in self._open_pairs for part in rest) and all(
             _compared_origin(call, of_any_reply=is_later) == _compared_origin(message, of_any_reply=is_later)
             for call, is_later in calls
         )

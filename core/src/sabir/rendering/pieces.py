@@ -5,6 +5,7 @@
     hints      of a medium that is sent: the fields of the pydantic model in its MediaRule
     reasoning  only back to its origin, except as text for targets that require reasoning
     opaque     only in its dialect: back to its origin, or without an origin to any target with this dialect
+    native     like opaque parts; everywhere else as text
     refusal    unchanged if the side accepts refusals; else as text
     state      of a text, a medium or a refusal: only back to its origin, and only in the assistant's turn
 
@@ -21,22 +22,24 @@ from sabir.contract.turns import Difference, LossLog, Side, TurnScope, new_tuple
 from sabir.vocabulary.media import Form, MediaURL, Modality
 from sabir.vocabulary.messages import Message, Origin
 from sabir.vocabulary.models import FeatureStatus
+from sabir.vocabulary.native import NativeCallPart, NativeResultPart
 from sabir.vocabulary.parts import (
     HintTarget,
-    KnownPart,
     MediaPart,
     OpaquePart,
     Part,
+    Piece,
     ReasoningPart,
     RefusalPart,
     Stateful,
     TextPart,
     UnknownPart,
+    VendorPart,
     take_hints,
     with_hints,
 )
 
-Taken: TypeAlias = tuple[KnownPart, ...]
+Taken: TypeAlias = tuple[Piece, ...]
 
 
 class At(NamedTuple):
@@ -64,13 +67,20 @@ def _describe_difference(origin: Origin | None, differs: Difference, scope: Turn
     return f"{_describe_origin(origin)}; the {differs} was {was!r}, and is {now!r}"
 
 
-def goes_back(part: OpaquePart, message: Message, side: Side, scope: TurnScope) -> bool:
-    """Return whether an opaque part is sent: the side accepts opaque parts, the part has the target's dialect, and its
-    message has no origin, or one that does not differ from the target by `TurnScope.differs_by`.
+def goes_back(part: VendorPart, message: Message, side: Side, scope: TurnScope) -> bool:
+    """Return whether a vendor's block is sent: the side accepts opaque parts, the part has the target's dialect, and
+    its message has no origin, or one that does not differ from the target by `TurnScope.differs_by`.
     """
     if "opaque" not in scope.tables.roles.native.get(side, ()) or part.dialect != scope.target.dialect:
         return False
     return message.origin is None or not scope.differs_by(message.origin)
+
+
+def opaque_piece(part: NativeCallPart | NativeResultPart) -> OpaquePart:
+    """Return the piece with the vendor's block of a native call or result, which must have a block."""
+    assert part.dialect is not None and part.raw_json is not None
+    values = {"kind": "opaque", "dialect": part.dialect, "block_json": part.raw_json, "pair_id": None, "pair": None}
+    return OpaquePart.construct_unchecked(values, {"dialect", "block_json"})
 
 
 class _Medium(NamedTuple):
@@ -134,7 +144,7 @@ class PartFilter:
         `differs` is the result of `TurnScope.differs_by` for the message's origin. `position` is the message's position
         in the conversation. `omitted` are parts to leave out, as pairs of a message's position and a part's index.
         """
-        pieces: list[KnownPart] = []
+        pieces: list[Piece] = []
         keeps = side == "assistant" and not differs
         for index, part in enumerate(parts):
             if type(part) is TextPart and part.text and not part.citations and (keeps or part.state_json is None):
@@ -211,6 +221,20 @@ class PartFilter:
             return (part,)
         return self._lose("dropped", reason, at)
 
+    def _take_native(self, part: NativeCallPart | NativeResultPart, at: At) -> Taken:
+        """Return the vendor's block for the API that it came from, and a text for any other API.
+
+        A result without a block goes back with the block of its call.
+        """
+        scope, origin = self.scope, at.message.origin
+        if goes_back(part, at.message, at.side, scope):
+            return () if part.raw_json is None else (opaque_piece(part),)
+        is_own = part.dialect == scope.target.dialect and origin is not None and at.differs
+        owner = f"{part.dialect}'s own block" if part.dialect else "not a block of a vendor"
+        why = _describe_difference(origin, at.differs, scope) if is_own else f"it is {owner}"
+        self._lose("downgraded", f"the {part.kind.replace('_', ' ')} of {part.tool!r} was sent as text; {why}", at)
+        return (TextPart(text=part.as_text),)
+
     def _take_media(self, part: MediaPart, at: At) -> Taken:
         part, scope = _with_mime_type(part), self.scope
         medium = _read_medium(part)
@@ -267,6 +291,8 @@ _TAKERS: Mapping[str, Callable[[PartFilter, Any, At], Taken]] = {
     "text": PartFilter._take_text,
     "media": PartFilter._take_media,
     "reasoning": PartFilter._take_bound,
+    "native_call": PartFilter._take_native,
+    "native_result": PartFilter._take_native,
     "opaque": PartFilter._take_bound,
     "refusal": PartFilter._take_refusal,
     "unknown": PartFilter._leave_out,

@@ -27,6 +27,7 @@ from sabir.contract.dialect import Dialect, EncodeTurn, Rendering
 from sabir.contract.scope import Insertion, Place, RequestScope
 from sabir.contract.turns import LossLog, Side, Turn, TurnScope, Unchecked, new_tuple
 from sabir.options.option import Option
+from sabir.rendering.native import Arranged, encode_natives, take_choice
 from sabir.rendering.owners import extras_for, merge, without_foreign_tools
 from sabir.rendering.pairing import Block, pair_apart
 from sabir.rendering.prefixes import Boundary, CachedStart, PrefixIndex
@@ -51,9 +52,10 @@ MOST_HEADS = 8
 
 
 class Offered(NamedTuple):
-    """The offered options with their names in the request."""
+    """The options of a call, what the target gets of them, and the names of functions in the request."""
 
     options: tuple[Option, ...] = ()
+    arranged: Arranged = Arranged()
     names: Mapping[str, str] = FrozenDict()
     """Option name ─▶ its name in the request."""
     declared: tuple[str, ...] = ()
@@ -62,9 +64,10 @@ class Offered(NamedTuple):
     @classmethod
     def of(cls, options: tuple[Option, ...], scope: TurnScope) -> "Offered":
         """Return the options with names that the API accepts."""
-        identifiers = Identifiers(scope.tables.calls.names)
-        names = {option.name: identifiers.name(option.name) for option in options}
-        return cls(options, names, tuple(names) if any(name != wire for name, wire in names.items()) else ())
+        identifiers, arranged = Identifiers(scope.tables.calls.names), Arranged.of(options, scope)
+        names = {option.name: identifiers.name(option.name) for option in arranged.functions}
+        declared = tuple(names) if any(name != wire for name, wire in names.items()) else ()
+        return cls(options, arranged, names, declared)
 
 
 class RequestHead(NamedTuple):
@@ -76,6 +79,8 @@ class RequestHead(NamedTuple):
     """Items after the last message, as JSON."""
     insertions: tuple[Insertion, ...]
     """The dialect's insertions into the messages."""
+    stored_start: tuple[int, bytes]
+    """How many bytes of the messages are left out, because the vendor stores them, and what is sent instead."""
     system_losses: tuple[Loss, ...]
     """Losses of the first system messages, if the dialect sends them outside of the turns (hoisted)."""
     losses: tuple[Loss, ...]
@@ -237,7 +242,7 @@ class Renderer:
                 )
                 losses = _without_marks([*lost, *prefix, *after])
                 raise RenderingRefused(f"{what}; add at least one user message", losses)
-        head = self._find_head(offer, settings, encoded, listed)
+        head = self._find_head(offer, settings, encoded, listed, cached.body)
         body, closed, unmarked = _join_body(head, cached.body, encoded)
         if encoded.boundaries:
             index.enter(cached, listed, closed, encoded.boundaries, after, encoded.maker)
@@ -264,23 +269,27 @@ class Renderer:
                 del self._indexes[next(iter(self._indexes))]
         return index
 
-    def _find_head(self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message]) -> RequestHead:
+    def _find_head(
+        self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message], prefix: memoryview
+    ) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
         called = frozenset(encoded.maker.called)
         key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
         for known, names, head in self._heads:
             if known == key and names in (None, called):
                 return head
-        log, scope = LossLog(), self.scope
-        for index, (name, wire) in enumerate(offer.names.items()):
+        log, scope, arranged = LossLog(), self.scope, offer.arranged
+        for index, (name, wire) in zip(arranged.positions, offer.names.items(), strict=True):
             if name != wire:
                 reason = f"{scope.target.dialect} accepts {wire!r}, which was sent for {name!r}"
                 log.add("rewritten", reason, path=f"options[{index}]")
         system, lost = _hoist_system(encoded, messages)
+        chosen, native_choice = take_choice(settings, arranged, log)
+        functions = zip(arranged.positions, arranged.functions, strict=True)
         request = RequestScope(
             target=scope.target,
-            settings=SettingsReader(without_foreign_tools(settings, scope.target, offer.names, log)),
-            options=tuple(self._filter_hints(option, index, log) for index, option in enumerate(offer.options)),
+            settings=SettingsReader(without_foreign_tools(chosen, scope.target, offer.names, log)),
+            options=tuple(self._filter_hints(option, index, log) for index, option in functions),
             option_names=offer.names,
             system=system,
             vendor=settings.vendor.get(scope.target.provider, FrozenDict()),
@@ -290,9 +299,12 @@ class Renderer:
             last_side=encoded.last_side,
             ending=encoded.last_turn,
             history=messages,
+            join_turns=lambda: b",".join(filter(None, (prefix, encoded.closed, encoded.open))),
             names=called,
+            native_choice=native_choice,
         )
-        head = self._encode_head(request, settings, tuple(lost))
+        request.native = encode_natives(arranged.natives, request)
+        head = self._encode_head(request, settings, arranged, tuple(lost))
         if not request.saw_history:
             living = [each for each in self._heads if all(message() is not None for message in each[0][2])]
             self._heads = [(key, called if request.saw_called else None, head), *living[: MOST_HEADS - 1]]
@@ -311,9 +323,13 @@ class Renderer:
         )
         return with_hints(option, take_hints(option.vendor_json, self.scope.tables.calls.hints, taker))
 
-    def _encode_head(self, request: RequestScope, settings: Settings, system_losses: tuple[Loss, ...]) -> RequestHead:
+    def _encode_head(
+        self, request: RequestScope, settings: Settings, arranged: Arranged, system_losses: tuple[Loss, ...]
+    ) -> RequestHead:
+        decided = len(request.losses.losses), len(request.unchecked)
         dialect, target, field = self.dialect, self.scope.target, self.dialect.messages_field
         fields = dict(dialect.encode_request(request))
+        arranged.restore_paths(request, *decided)
         for name in request.settings.untouched():
             request.losses.add("dropped", f"{target.dialect} {NEVER_READ}", path=f"settings.{name}")
         extra_body, extra_headers = extras_for(target, settings, request.losses)
@@ -330,6 +346,7 @@ class Renderer:
             opening=to_json(fields)[:-1] + b"," * bool(fields) + to_json(field) + b":[",
             closing=tuple(map(to_json, request.closing)),
             insertions=tuple(request.insertions),
+            stored_start=request.stored_start,
             system_losses=system_losses,
             losses=tuple(request.losses.losses),
             empty=Rendering(
@@ -352,6 +369,8 @@ class Renderer:
                     *(f"extra_headers.{name}" for name in extra_headers),
                 ),
                 streaming=streaming,
+                prompt_fields=(*dialect.prompt_fields, field),
+                cache_markers=dialect.cache_markers,
                 stream_path=dialect.path_of(target, streaming=True),
                 stream_fields=to_json(as_stream).decode(),
             ),
@@ -384,11 +403,15 @@ def _join_body(head: RequestHead, prefix: memoryview, encoded: _Encoded) -> tupl
         at: Place = insertion.at if encoded.open else "closed"
         regions[at] = _insert_text(regions[at], insertion, lost)
     messages = [*regions["closed"], b"," if length and encoded.open else b"", *regions["end"]]
+    left_out, instead = head.stored_start
+    if left_out:
+        messages = [instead, b"".join(messages)[left_out:]]
     for item in head.closing:
         messages += [b"," if any(messages) else b"", item]
     body = b"".join((head.opening, *messages, b"]}"))
     start = len(head.opening)
-    unmarked = memoryview(b"".join(closed)) if head.insertions else memoryview(body)[start : start + length]
+    is_changed = head.insertions or left_out
+    unmarked = memoryview(b"".join(closed)) if is_changed else memoryview(body)[start : start + length]
     return body, unmarked, lost
 
 

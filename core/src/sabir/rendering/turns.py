@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias
 
-from sabir.contract.turns import Difference, Entry, IdentifierRule, LossLog, Side, TurnScope, new_tuple
+from sabir.contract.turns import Difference, Entry, IdentifierRule, LossLog, Side, TurnScope, is_sent_as, new_tuple
 from sabir.rendering.pairing import Block
 from sabir.rendering.pieces import At, PartFilter, Taken
 from sabir.vocabulary.constructors import result_payload
 from sabir.vocabulary.messages import RUNTIME, Message, OptionCallPayload, Payload
+from sabir.vocabulary.native import NativeCallPart, NativeResultPart
 from sabir.vocabulary.parts import Part, TextPart
 
 Gathered: TypeAlias = tuple[Side, tuple[Entry, ...]]
@@ -235,8 +236,10 @@ class TurnMaker(PartFilter):
         return {position: entry for position, entry in entries.items() if entry.pieces or entry.wire_id}
 
     def _is_sent(self, part: Part, pieces: Taken) -> bool:
-        """Return whether a part other than reasoning is sent: unchanged, or as a text that replaces it."""
+        """Return whether a part other than reasoning is sent: unchanged, or as a text or block that replaces it."""
         is_as_text = part.kind == "refusal" and bool(part.text)
+        if isinstance(part, NativeCallPart | NativeResultPart):
+            return any(is_sent_as(part, piece) for piece in pieces)
         is_named = part.kind == "media" and self.scope.unsupported_media == "placeholder"
         return is_as_text or is_named or any(piece is part for piece in pieces)
 

@@ -19,8 +19,8 @@ that has one.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from os import urandom
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, get_args
-from uuid import uuid4
 
 from pydantic import (
     Field,
@@ -45,7 +45,8 @@ from sabir.base.values import (
     encode_json,
     parse_json,
 )
-from sabir.vocabulary.parts import NonEmpty, Part, Stateful, Text, TextPart, UnknownKind, keep_parts
+from sabir.vocabulary.fields import NonEmpty, Text
+from sabir.vocabulary.parts import Part, Stateful, TextPart, UnknownKind, keep_parts
 
 RoleHint: TypeAlias = Literal["user", "assistant", "tool", "system"]
 """A role as vendors name it: "user", "assistant", "tool" or "system"."""
@@ -60,8 +61,14 @@ option with this name raises OptionInvalid, and `speaks_as="runtime"` raises Set
 """
 RESERVED = f"{RUNTIME!r} is reserved for results that sabir creates, so it cannot be an option's name or speaks_as"
 """The text in the error message if an option or `speaks_as` has the reserved name."""
-SCHEMA = 1
+SCHEMA = 2
 """The number of the message format that this version of sabir writes: the default of `Message.schema_number`."""
+
+
+def new_id() -> str:
+    """Return a new random UUID of version 4 as 32 hexadecimal digits. Faster than the module `uuid`."""
+    digits = urandom(16).hex()
+    return f"{digits[:12]}4{digits[13:16]}{'89ab'[int(digits[16], 16) % 4]}{digits[17:]}"
 
 
 class Origin(StoredModel):
@@ -255,7 +262,7 @@ class Message(StoredModel):
     """
 
     schema_number: int = Field(default=SCHEMA, alias="schema", ge=1)
-    id: NonEmpty = Field(default_factory=lambda: uuid4().hex)
+    id: NonEmpty = Field(default_factory=new_id)
     policy: NonEmpty
     role_hint_for_llm: Hint | None = None
     step_num: int | None = Field(default=None, ge=0)
@@ -284,7 +291,7 @@ class Message(StoredModel):
     @staticmethod
     def new_id() -> str:
         """Return a new random id of 32 hexadecimal digits."""
-        return uuid4().hex
+        return new_id()
 
     @property
     def kind(self) -> Kind:

@@ -2,17 +2,27 @@
 
 name ──longest prefix──▶ row ──overridden by the caller──▶ ModelInfo
  └── an unknown version of a known line ──▶ the newest row of that line; `follows` names it
+
+A file `models.toml` lists the known models of a package, one row for each prefix. `facts` are for the author's own use.
+
+    [[models]]
+    prefix = "large-"
+    family = "large"
+    modalities = ["image"]
+    facts = {released = "2026-05"}
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from itertools import takewhile
 from operator import eq
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from pydantic import Field, ValidationError
 
-from sabir.base.errors import SettingsInvalid, one_line
+from sabir.base.errors import PluginError, SettingsInvalid, one_line
 from sabir.base.models import Frozen, describe_validation_error
 from sabir.base.values import FrozenDict, JSONObjectDocumentField, JSONText, JSONValue, object_view
 from sabir.vocabulary.media import Modality
@@ -174,3 +184,40 @@ def _newest(rows: Iterable[ModelInfo], name: str) -> ModelInfo | None:
 
 def _is_version(word: str) -> bool:
     return word.isdigit() and len(word) < 3  # longer numbers are dates of snapshots
+
+
+@cache
+def packaged_models(package: str) -> tuple[ModelInfo, ...]:
+    """Return the models listed in the `models.toml` of a Python package, longest name prefixes first. Read once.
+
+    Raises PluginError for an invalid file, and FileNotFoundError if the package has no such file.
+    """
+    return read_models(files(package).joinpath("models.toml").read_text("utf-8"))
+
+
+def read_models(text: str) -> tuple[ModelInfo, ...]:
+    """Return the rows in the text of a models.toml, longest prefixes first. Raises PluginError for text that is not
+    TOML, for other tables than `models`, for an invalid row, and for two rows with the same prefix.
+    """
+    import tomllib  # imported only where a plugin lists models, because it is slow
+
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PluginError(f"models.toml is not TOML: {one_line(str(error))}") from None
+    rows = document.pop("models", [])
+    if document or not isinstance(rows, list):
+        names = ", ".join(document) or "models"
+        raise PluginError(f"models.toml has {names!r}; expected only [[models]] rows")
+    infos: dict[str, ModelInfo] = {}
+    for number, row in enumerate(rows, start=1):
+        try:
+            info = ModelInfo.model_validate(row)
+        except ValidationError as error:
+            prefix = row.get("prefix", "") if isinstance(row, dict) else ""
+            fault = one_line(describe_validation_error(error))
+            raise PluginError(f"models.toml row {number} ({prefix!r}): {fault}") from None
+        if info.prefix in infos:
+            raise PluginError(f"models.toml row {number}: prefix {info.prefix!r} already has a row; merge the two rows")
+        infos[info.prefix] = info
+    return longest_first(infos.values())

@@ -1,6 +1,7 @@
 """The parts of messages (text, media and others), and the hints for providers in media and options.
 
-    text · media · reasoning · refusal · opaque · (unknown: kept by a reader older than the writer)
+    text · media · reasoning · refusal · native call and result · opaque · (unknown: kept by a reader older than the
+    writer)
 
 A part's `state` is data that the provider of the part signed, or that refers to data on the provider's server. The
 state is sent back only to the message's origin (`Message.origin`) or to a model of its family (`Dialect.family`). The
@@ -24,7 +25,6 @@ from pydantic import (
     BaseModel,
     Discriminator,
     Field,
-    StringConstraints,
     Tag,
     ValidationError,
     ValidationInfo,
@@ -47,6 +47,7 @@ from sabir.base.values import (
     encode_json,
     object_view,
 )
+from sabir.vocabulary.fields import NonEmpty, State, Text
 from sabir.vocabulary.media import (
     DEFAULT_MIMES,
     SCHEMES,
@@ -59,6 +60,7 @@ from sabir.vocabulary.media import (
     split_provider_file,
     type_parameters,
 )
+from sabir.vocabulary.native import NativeCallPart, NativeResultPart
 
 Section: TypeAlias = Mapping[str, JSONValue]
 Sections: TypeAlias = Mapping[str, Section]
@@ -163,13 +165,6 @@ def read_section(model: type[BaseModel], section: Section, where: str, otherwise
 def set_fields(model: BaseModel) -> dict[str, Any]:
     """Return the fields of a pydantic model that were set, as JSON values."""
     return model.model_dump(mode="json", exclude_unset=True)
-
-
-NonEmpty = Annotated[str, StringConstraints(min_length=1)]
-"""A pydantic field type: a string of valid Unicode with at least one character."""
-Text = Annotated[str, StringConstraints(min_length=0)]
-"""A pydantic field type: a string of valid Unicode, which may be empty."""
-State: TypeAlias = JSONDocumentField | None
 
 
 class Stateful(StoredModel):
@@ -329,7 +324,7 @@ class RefusalPart(Stateful):
 
 
 class OpaquePart(StoredModel):
-    """A part of a reply that only its provider understands, such as a call of the provider's own web search.
+    """A part of a reply that only its provider understands, such as a summary of earlier messages.
 
     `block` is the provider's JSON, unchanged. The part is sent only in the API format that `dialect` names: to the
     origin of the message or a model of its family, or to every target with this API format if the message has no
@@ -379,11 +374,17 @@ class UnknownKind(Frozen):
         return json.loads(self.document_json)  # type: ignore[no-any-return]
 
 
-KnownPart: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
-"""A part of a known kind: text, media, reasoning, refusal or opaque. UnknownPart is not included, because dialects
-never receive an UnknownPart.
+Piece: TypeAlias = TextPart | MediaPart | ReasoningPart | RefusalPart | OpaquePart
+"""A part that a dialect encodes. Core sends a native call or result as an OpaquePart with the vendor's block, or as a
+TextPart, so dialects never encode these two kinds.
 """
-KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "opaque")
+VendorPart: TypeAlias = NativeCallPart | NativeResultPart | OpaquePart
+"""A part whose vendor's block is sent only in its own API format."""
+VENDOR_PARTS = (NativeCallPart, NativeResultPart, OpaquePart)
+"""The classes of VendorPart, for isinstance."""
+KnownPart: TypeAlias = Piece | NativeCallPart | NativeResultPart
+"""A part of a known kind, as dialects decode it. UnknownPart is not included, because only loading creates it."""
+KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "native_call", "native_result", "opaque")
 
 
 class UnknownPart(UnknownKind):
@@ -406,11 +407,15 @@ Part = Annotated[
     | Annotated[MediaPart, Tag("media")]
     | Annotated[ReasoningPart, Tag("reasoning")]
     | Annotated[RefusalPart, Tag("refusal")]
+    | Annotated[NativeCallPart, Tag("native_call")]
+    | Annotated[NativeResultPart, Tag("native_result")]
     | Annotated[OpaquePart, Tag("opaque")]
     | Annotated[UnknownPart, Tag("unknown")],
     Discriminator(_tag),
 ]
-"""One part of a message: text, media, reasoning, refusal, opaque, or an unknown part of a newer version of sabir."""
+"""One part of a message: text, media, reasoning, refusal, native call, native result, opaque, or an unknown part of a
+newer version of sabir.
+"""
 
 
 def keep_parts(payload: dict[Any, Any]) -> dict[Any, Any]:

@@ -5,7 +5,8 @@
 A streamed reply comes in events. Each part or option call is one block, and events of the same block have the same
 `index`:
 
-    reply-start ─▶ (text|reasoning|refusal|option_call|media|opaque)-start ─▶ -delta … ─▶ -end … ─▶ reply-end
+    reply-start ─▶ (text|reasoning|refusal|media|native_call|native_result|opaque|option_call)-start ─▶ -delta …
+                ─▶ -end … ─▶ reply-end
 
 The end of a block contains the complete part or call, so that the reply can be built from the ends alone (law 8). The
 deltas are for programs that show the reply while it arrives. The errors that have a reply are OutputError and
@@ -23,18 +24,18 @@ from sabir.base.failures import CallError, Loss, ResponseInvalid
 from sabir.base.models import Frozen, StoredModel
 from sabir.base.shown import Arguments, Plain
 from sabir.base.values import JSONDocumentField, JSONValue, JSONView, encode_json, has_more_values
+from sabir.vocabulary.fields import Text
 from sabir.vocabulary.messages import Message, OptionCall, OptionCallPayload, Origin
-from sabir.vocabulary.parts import MediaPart, Part, Text
+from sabir.vocabulary.parts import MediaPart, Part
 from sabir.vocabulary.settings import Bounds, Target
 
 FinishReason: TypeAlias = Literal[
     "stop", "option_calls", "native_calls", "length", "content_filter", "paused", "error", "other"
 ]
-"""Why a reply ended.
-
-stop: complete · option_calls: the model calls options · native_calls: the model calls a provider's own tool whose
-result the program must send · length: a token limit was reached · content_filter: refused or filtered · paused: send
-the conversation with this reply again to continue · error: the provider failed · other: see `raw_finish_reason`
+"""Why a reply ended: `stop` (complete), `option_calls` (the model calls options), `native_calls` (the model calls a
+provider's own tool whose result the program must send), `length` (a token limit was reached), `content_filter` (refused
+or filtered), `paused` (the provider stopped within its turn: send the conversation with this reply again to continue),
+`error` (the provider failed), or `other` (see `raw_finish_reason`).
 """
 FinishedCalls: TypeAlias = Literal["unknown", "followed", "all"]
 """Which option calls of a cut-off reply the API guarantees to be complete.
@@ -144,7 +145,8 @@ class Reply(Frozen):
     the number of tokens. `origin` is the provider and model that answered. `losses` lists what the request or the
     reading of the response lost. `alternatives` are further answers if the provider returned several. `attempts` is the
     number of requests sent to the provider that answered, retries included; 0 for a reply from a cache.
-    `failed_members` are the members of a fallback that failed before another member answered.
+    `failed_members` are the members of a fallback that failed before another member answered. `is_batch` is True for a
+    reply from a batch, for which most vendors charge half the price.
 
     >>> import sabir
     >>> llm, chat = sabir.adapter("echo:m"), [sabir.user("Hello!")]
@@ -164,6 +166,7 @@ class Reply(Frozen):
     details_json: JSONDocumentField | None = Field(default=None, alias="details")
     attempts: int = 1
     failed_members: tuple[FailedMember, ...] = ()
+    is_batch: bool = False
 
     details: ClassVar = JSONView("details_json", "Further fields of the response, such as log probabilities, or None.")
 
@@ -311,7 +314,9 @@ class AllFailed(CallError):
         self.errors = tuple(errors)
 
 
-BlockKind: TypeAlias = Literal["text", "reasoning", "refusal", "media", "opaque", "option_call"]
+BlockKind: TypeAlias = Literal[
+    "text", "reasoning", "refusal", "media", "native_call", "native_result", "opaque", "option_call"
+]
 """The kind of a block of a stream: a kind of part, or "option_call"."""
 
 

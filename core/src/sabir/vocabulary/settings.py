@@ -27,8 +27,9 @@ from sabir.base.values import (
     object_view,
     parse_json,
 )
+from sabir.vocabulary.fields import NonEmpty, Text
 from sabir.vocabulary.models import ReasoningEffort
-from sabir.vocabulary.parts import NonEmpty, Sections, Text, check_sections
+from sabir.vocabulary.parts import Sections, check_sections
 
 FEATURES = ("later_system", "results_media", "ending_assistant")
 """The features that `ModelInfo.rejects` may name besides settings: a system message after the first message, media in
@@ -86,11 +87,13 @@ class Target(Frozen):
 
 
 UnsupportedMedia: TypeAlias = Literal["placeholder", "drop"]
+PromptCache: TypeAlias = Literal[True, "5m", "1h"]
+"""Values of the setting `prompt_cache`: True for the provider's usual lifetime, or a lifetime."""
 
 
 WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
-    "parallel_options", "response_format",
+    "parallel_options", "response_format", "prompt_cache",
 )  # fmt: skip
 """The names of the settings that a dialect encodes into the request. The provider's plugin also encodes `vendor`; core
 applies all other settings itself.
@@ -229,6 +232,10 @@ def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else None if value in ([], ()) else value
 
 
+def _without_false(lifetime: object) -> object:
+    return None if lifetime is False else lifetime
+
+
 def _as_retry_policy(value: object) -> object:
     return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
 
@@ -245,6 +252,7 @@ class SettingsGiven(TypedDict, total=False):
     option_choice: str | None
     parallel_options: bool | None
     response_format: type[BaseModel] | ResponseFormat | Mapping[str, JSONValue] | None
+    prompt_cache: bool | PromptCache | None
     timeout: float | None
     idle: float | None
     total: float | None
@@ -275,6 +283,8 @@ class Settings(Frozen):
     - `parallel_options`: whether the model may call several options in one reply.
     - `response_format`: a pydantic model class or a JSON schema that the reply's text must satisfy; see
       `Reply.parse`.
+    - `prompt_cache`: whether the provider should cache the unchanging beginning of the conversation, so that the next
+      request costs less. True means the provider's usual lifetime, "5m" or "1h" that lifetime; False counts as None.
     - `timeout`: seconds for a complete call with all retries and pauses, or until a stream's response begins.
     - `idle`: seconds to wait for each event of a stream; None means the value of `timeout`, or 600 without `timeout`.
     - `total`: seconds for any call from beginning to end, a stream's reader included; None means no limit.
@@ -309,6 +319,7 @@ class Settings(Frozen):
     option_choice: NonEmpty | None = None
     parallel_options: bool | None = None
     response_format: Annotated[ResponseFormat | None, BeforeValidator(_as_response_format)] = None
+    prompt_cache: Annotated[PromptCache | None, BeforeValidator(_without_false)] = None
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     idle: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     total: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -435,6 +446,7 @@ _MISNAMED = {
     f"{_SETTING}(max_output_tokens=…)": "max_tokens max_completion_tokens max_output",
     f"{_SETTING}(stop=…)": "stop_sequences",
     f"{_SETTING}(reasoning_effort=…)": "reasoning thinking",
+    f"{_SETTING}(prompt_cache=…)": "cache cache_control caching prompt_caching",
     f"{_SETTING}(retries=…)": "max_retries",
     f"{_SETTING}(…)": "config generation_config",
     "pass the conversation first: a str, or messages such as sabir.user(…)": ("input prompt contents history message"),

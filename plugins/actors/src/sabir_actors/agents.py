@@ -137,7 +137,7 @@ class AgentManagerActor(Actor):
         agent_id = request.agent_id or self._choose_agent_id(message)
         agent = self._find_agent(agent_id)
         try:
-            response = await self._evaluate_request(agent, request, message)
+            response = await self._evaluate_request(agent_id, agent, request, message)
             result = _build_agent_result(response, agent.output)
         except ActorError:
             raise
@@ -147,7 +147,7 @@ class AgentManagerActor(Actor):
         return typed.AgentResponse(result=result, processing_time=monotonic() - began)
 
     async def _evaluate_request(
-        self, agent: Agent, request: typed.ProcessWithAgent, message: Message
+        self, agent_id: str, agent: Agent, request: typed.ProcessWithAgent, message: Message
     ) -> PromptResponse[None]:
         key = str(request.context.get("run") or message.id)
         prompt: Prompt[None] = Prompt(ns=NAMESPACE, key=key, messages=_build_messages(agent.config, request))
@@ -162,6 +162,7 @@ class AgentManagerActor(Actor):
             resume=earlier is not None,
             evaluation_id=earlier,
             watch=partial(self._notify_watcher, message) if request.stream else None,
+            agent=agent_id.rpartition("/")[2],  # the phase's name, without the thread's id
         )
 
     def _notify_watcher(self, message: Message, event: Event) -> None:

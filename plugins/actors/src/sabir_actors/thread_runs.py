@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from sabir.authoring import one_line
+from sabir.authoring import AgentWork, announce_work, one_line
 from sabir.errors import SabirError
 from sabir_session import JournalInvalid, PositionTaken, RecordingFailed, SessionError
 
@@ -201,6 +201,11 @@ class ThreadRuns:
     # One run
 
     async def _run_thread(self, thread: Thread, runner: str | None, run: str | None) -> None:
+        """Run a thread as `_run_until_left`, and announce this to telemetry as the work of a workflow."""
+        with announce_work(AgentWork("workflow", thread.view.chain, thread.thread_id)):
+            await self._run_until_left(thread, runner, run)
+
+    async def _run_until_left(self, thread: Thread, runner: str | None, run: str | None) -> None:
         """Run phase by phase until the thread is paused or has ended. If it has ended, send its client the result."""
         while not thread.view.is_over:
             if thread.view.status == "processing":

@@ -3,7 +3,8 @@
     text                        a text; the source of each citation is stored unchanged
     thinking, redacted_thinking reasoning; every field except the text is its state, including the signature
     tool_use                    an option call; further fields are its state
-    other blocks                opaque parts, unchanged; a server-side call and its result are a pair
+    server_tool_use, mcp_…      a call of the vendor's own tool, or its result (native.py); the two are a pair
+    other blocks                opaque parts, unchanged
 
 Fields that a part cannot express are stored in its state, so that encoding restores the block (law 3).
 """
@@ -30,8 +31,7 @@ from sabir.authoring import (
 
 from sabir_anthropic.encode import ARGUMENT_NAMES
 from sabir_anthropic.errors import ERRORS
-
-NAME = "anthropic.messages"
+from sabir_anthropic.native import NAME, RESULT_SUFFIX, SERVER_CALL_TYPES, decode_native
 
 DecodedBlock: TypeAlias = KnownPart | OptionCallPayload
 
@@ -45,10 +45,6 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 """Stop reason → neutral finish reason. Other stop reasons become `other`.
 https://platform.claude.com/docs/en/api/handling-stop-reasons
 """
-SERVER_CALL_TYPES = frozenset({"server_tool_use", "mcp_tool_use"})
-"""Types of blocks with calls that the vendor's server answers itself."""
-SERVER_RESULT_SUFFIX = "_tool_result"
-"""Suffix of the types of blocks that contain the results of calls in SERVER_CALL_TYPES."""
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
 RESPONSE_FIELDS = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not copied to `Reply.details`: a Reply has fields for them, or they never differ."""
@@ -148,8 +144,8 @@ def decode_block(block: JSONValue, scope: DecodeScope) -> DecodedBlock:
     invalid.
     """
     fields = object_or_empty(block)
-    reader = READERS.get(text_or_empty(fields.get("type")))
-    return (reader(fields, scope) if reader else None) or opaque_block(block)
+    reader = READERS.get(text_or_empty(fields.get("type")), decode_native)
+    return reader(fields, scope) or opaque_block(block)
 
 
 def _read_text_block(block: Fields, scope: DecodeScope) -> DecodedBlock | None:
@@ -192,7 +188,7 @@ def opaque_block(block: JSONValue) -> OpaquePart:
     """
     fields = object_or_empty(block)
     kind = text_or_empty(fields.get("type"))
-    opens, closes = kind in SERVER_CALL_TYPES, kind.endswith(SERVER_RESULT_SUFFIX)
+    opens, closes = kind in SERVER_CALL_TYPES, kind.endswith(RESULT_SUFFIX)
     pair_id = text_or_empty(fields.get("id" if opens else "tool_use_id")) if opens or closes else ""
     pair: Literal["opens", "closes"] = "opens" if opens else "closes"
     return OpaquePart(dialect=NAME, block=block, pair_id=pair_id or None, pair=pair if pair_id else None)
@@ -203,6 +199,6 @@ READERS: Mapping[str, Callable[[Fields, DecodeScope], DecodedBlock | None]] = {
     **dict.fromkeys(THINKING_TYPES, _read_thinking_block),
     "tool_use": _read_tool_use_block,
 }
-"""Block type → the function that reads such blocks. It returns None for an invalid block. All other blocks are
-opaque.
+"""Block type → the function that reads such blocks. It returns None for an invalid block, which is opaque then.
+`decode_native` reads blocks of all other types.
 """

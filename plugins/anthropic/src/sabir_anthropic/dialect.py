@@ -16,11 +16,19 @@ from functools import partial
 
 from sabir.authoring import Calls, Dialect, EventFrames, IdentifierRule, MediaRule, Roles, Tables, read_count
 
-from sabir_anthropic.decode import NAME, decode
+from sabir_anthropic.decode import decode
 from sabir_anthropic.encode import encode_turn
 from sabir_anthropic.errors import ERRORS
 from sabir_anthropic.history import decode_history
-from sabir_anthropic.request import COMPATIBLE, PATH, encode_count, encode_request
+from sabir_anthropic.native import NAME, NATIVE
+from sabir_anthropic.request import (
+    AUTOMATIC_CACHE,
+    COMPATIBLE,
+    PATH,
+    TOP_LEVEL_CACHE,
+    encode_count,
+    encode_request,
+)
 from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints
 from sabir_anthropic.stream import MessagesDecoder, frame_event
 
@@ -35,8 +43,10 @@ https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
 CLOUD = "cloud"
 """Quirk of Bedrock and Vertex AI."""
 QUIRKS: Mapping[str, str] = {
-    CLOUD: "media are accepted as bytes only, and no late system messages",
-    COMPATIBLE: "another vendor's endpoint, which does not know the newer version of the API",
+    CLOUD: "media are accepted as bytes only, no late system messages, and not all of the vendor's own tools",
+    COMPATIBLE: "another vendor's endpoint, which knows neither the newer version of the API nor Anthropic's tools",
+    AUTOMATIC_CACHE: "every prompt is cached without markers, for a time that requests cannot choose",
+    TOP_LEVEL_CACHE: "only a cache marker in the request's field `cache_control` has an effect",
 }
 """Quirk → how an endpoint with this quirk differs from Anthropic's API."""
 
@@ -57,8 +67,8 @@ _CALLS = Calls(
 _TABLES = Tables(_ROLES, {
     ("user", "image"): _IMAGE, ("user", "document"): _DOCUMENT,
     ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
-}, _CALLS)  # fmt: skip
-_OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"))
+}, _CALLS, native=NATIVE)  # fmt: skip
+_OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"), native={})
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
 TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})
 
@@ -86,6 +96,9 @@ MESSAGES = Dialect(
     framings={EVENT_STREAM: partial(EventFrames, frame_event)},
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching#what-invalidates-the-cache
+    prompt_fields=("tools", "speed", "system", "tool_choice", "thinking", "output_config"),
+    cache_markers=("cache_control",),
     quirks=QUIRKS,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),

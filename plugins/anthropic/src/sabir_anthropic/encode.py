@@ -16,8 +16,8 @@ from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
     JSONValue,
-    KnownPart,
     LossLog,
+    Piece,
     Turn,
     TurnScope,
     object_or_empty,
@@ -39,7 +39,7 @@ RESULT_BLOCK_TYPES = frozenset({"browser_state", "document", "image", "search_re
 """Types of opaque blocks that an option's result may contain."""
 BLANK_TEXT = "the API does not accept text that is only white space"
 TRAILING_SPACE = "an assistant message may not end with white space"
-EncodedBlock: TypeAlias = tuple[Any, KnownPart | None, Entry]
+EncodedBlock: TypeAlias = tuple[Any, Piece | None, Entry]
 """A content block, the part from which it was created (None for a call), and the part's entry."""
 _BLOCK_OF = itemgetter(0)
 
@@ -49,7 +49,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
     return _SIDES[turn.side](turn, scope, losses)
 
 
-def _input_blocks(pieces: Iterable[KnownPart], entry: Entry, scope: TurnScope, losses: LossLog) -> list[EncodedBlock]:
+def _input_blocks(pieces: Iterable[Piece], entry: Entry, scope: TurnScope, losses: LossLog) -> list[EncodedBlock]:
     """Return the blocks of parts that did not come from the model: texts, media and opaque blocks."""
     blocks: list[EncodedBlock] = []
     for piece in pieces:
@@ -198,7 +198,7 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
     # The API refuses a result that does not repeat the toolset of its call. https://platform.claude.com/docs/en/agents-and-tools/tool-use/browser-use-tool
     if toolset := entry.call_state.get("toolset_name"):
         fields["toolset_name"] = toolset
-    accepted: list[KnownPart] = []
+    accepted: list[Piece] = []
     allowed, reason = RESULT_BLOCK_TYPES, "the API does not accept this kind of block in a result"
     if result.is_error:
         allowed, reason = frozenset(), f"{scope.target.dialect} accepts only text in an error result"

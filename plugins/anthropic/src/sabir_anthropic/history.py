@@ -4,9 +4,11 @@
     user                      texts and media; a `tool_result` is the result of the option that its call names
     assistant                 as from decoding a response, with the scope's policy and the target's origin
     other blocks              opaque parts
-    tools                     options; declarations with another type than "custom" are the vendor's own tools
+    tools, mcp_servers        options; declarations with another type than "custom" are the vendor's own tools, which
+                              become native options or, if these cannot express them, vendor settings
     other fields of a tool    vendor hints of the option if such hints exist; the same for documents
-    cache_control             a breakpoint if `cache_breakpoints` can name the place; otherwise a loss
+    cache_control             `prompt_cache` if the setting places the same markers; a breakpoint if
+                              `cache_breakpoints` can name the place; otherwise a loss
 
 Messages get no role hints, because their policies render to the same roles.
 """
@@ -16,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, TypeAlias
 
-from sabir import MediaPart, TextPart
+from sabir import DecodedHistory, MediaPart, TextPart
 from sabir.authoring import (
     DecodeScope,
     Fields,
@@ -31,7 +33,8 @@ from sabir.authoring import (
 
 from sabir_anthropic.decode import decode_block, opaque_block
 from sabir_anthropic.encode import STORED_ERROR_TYPE
-from sabir_anthropic.request import CHOICES, FIELDS
+from sabir_anthropic.native import read_declaration
+from sabir_anthropic.request import CHOICES, DEFAULT_NAME, FIELDS
 from sabir_anthropic.settings import AnthropicDocumentHints, AnthropicOptionHints, AnthropicSettings
 
 LocatedBlocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
@@ -91,6 +94,8 @@ class _MessagesHistory(History):
         self._breakpoint_places: dict[str, str] = {}
         """Path of a message → the value of `Breakpoint.at` for a cache marker at the end of this message."""
         self._breakpoints: dict[str, JSONValue] = {}
+        self._servers: set[str] = set()
+        """The names of the MCP servers that became native options."""
 
     def read_system_field(self, system: JSONValue) -> None:
         """Read the field `system`."""
@@ -194,6 +199,15 @@ class _MessagesHistory(History):
         self._breakpoints[at] = {"at": at, "ttl": marker["ttl"]} if "ttl" in marker else at
         self.set_vendor_setting("cache_breakpoints", list(self._breakpoints.values()))
 
+    def build(self) -> DecodedHistory:
+        """Return the decoded history, with `prompt_cache` instead of breakpoints if it places the same markers."""
+        first = "system" if self.found.get("system") else "options" if self.found.get("tools") else ""
+        lifetimes = [object_or_empty(each).get("ttl", True) for each in self._breakpoints.values()]
+        if self._breakpoints.keys() == {"closed", first} - {""} and len({*map(str, lifetimes)}) == 1:
+            self._settings["prompt_cache"] = lifetimes[0]
+            del self._vendor["cache_breakpoints"]
+        return super().build()
+
     def read_tools(self, declarations: JSONValue) -> None:
         """Read the field `tools`: options, and the vendor's own tools."""
         declared = []
@@ -202,17 +216,43 @@ class _MessagesHistory(History):
             # The hints are None for the vendor's own tools, and for declarations that no option can express.
             is_option = tool.get("type") in ("custom", None)
             declared.append((tool, self.scope.read_hints(tool, AnthropicOptionHints) if is_option else None))
-        # Rendering sends the vendor's tools after the options, so if there are vendor tools, the last of them counts.
-        loaded = [(hints is None, at) for at, (tool, hints) in enumerate(declared) if not tool.get("defer_loading")]
-        last = max(loaded, default=(False, None))[1]
+        servers = {
+            text_or_empty(each.get("name")): each
+            for each in map(object_or_empty, self.list_at(self.found, "mcp_servers"))
+        }
+        natives = [
+            read_declaration(without_fields(tool, "cache_control"), servers, self.scope.target.provider)
+            if hints is None
+            else None
+            for tool, hints in declared
+        ]
+        # Rendering sends functions, then native options, then vendor tools, so the last of the last kind counts.
+        ranks = [
+            0 if hints is not None else 1 if native else 2 for (_, hints), native in zip(declared, natives, strict=True)
+        ]
+        loaded = [
+            (rank, at)
+            for at, (rank, (tool, _)) in enumerate(zip(ranks, declared, strict=True))
+            if not tool.get("defer_loading")
+        ]
+        last = max(loaded, default=(0, None))[1]
         for index, (tool, hints) in enumerate(declared):
             path, name = f"tools[{index}]", text_or_empty(tool.get("name"))
             description = text_or_empty(tool.get("description"))
             self._read_cache_control(tool, "options" if index == last else "", path)
             if hints is not None and self.add_option(name, description, tool.get("input_schema"), hints):
                 self.add_losses_of_unknown_fields(tool, _OPTION_FIELDS, path, "an option cannot store it")
+            elif self.add_native(natives[index]):
+                self._servers.add(text_or_empty(tool.get("mcp_server_name")))
             else:
                 self.add_vendor_tool(without_fields(tool, "cache_control"), path)
+
+    def read_mcp_servers(self, servers: JSONValue) -> None:
+        """Read the field `mcp_servers`. Servers that are not part of a native option become a vendor setting."""
+        listed = History.expect(servers, list, "mcp_servers")
+        rest = [each for each in listed if object_or_empty(each).get("name") not in self._servers]
+        if rest or not listed:
+            self.set_vendor_setting("mcp_servers", rest)
 
     def read_tool_choice(self, tool_choice: JSONValue) -> None:
         """Read the field `tool_choice`: the option choice, and whether several options may be called at once. A choice
@@ -235,7 +275,7 @@ class _MessagesHistory(History):
         config = History.expect(output_config, dict, "output_config")
         form = object_or_empty(config.get("format"))
         schema = form.get("schema")
-        name = text_or_empty(object_or_empty(schema).get("title")) or "output"
+        name = text_or_empty(object_or_empty(schema).get("title")) or DEFAULT_NAME
         is_schema = form.get("type") == "json_schema" and form.keys() == {"type", "schema"}
         if is_schema and self.set_response_format(name, schema):
             config = without_fields(config, "format")
@@ -244,7 +284,7 @@ class _MessagesHistory(History):
 
     readers: ClassVar = {
         "system": read_system_field, "messages": read_messages_field, "tools": read_tools,
-        "output_config": read_output_config, "tool_choice": read_tool_choice,
+        "mcp_servers": read_mcp_servers, "output_config": read_output_config, "tool_choice": read_tool_choice,
     }  # fmt: skip
     roles: ClassVar = {"assistant": read_assistant, "system": read_system, "user": read_user}
 

@@ -16,7 +16,9 @@ from sabir_anthropic.errors import ERRORS, read_credential_error
 from sabir_anthropic.request import COMPATIBLE
 
 if TYPE_CHECKING:
-    from sabir.authoring import Dialect
+    from collections.abc import Mapping
+
+    from sabir.authoring import Dialect, Operation
     from sabir.errors import CallError
 
 CLOUD_CLIENTS = ("AnthropicBedrock", "AnthropicVertex")
@@ -68,6 +70,12 @@ class AnthropicProvider(RowProvider):
         Vertex AI.
         """
         return AnthropicUserConnection(self.name, ERRORS, client)
+
+    def operations(self) -> "Mapping[str, Operation[Any, Any]]":
+        """Return the operations of batches for Anthropic itself, and none for other vendors."""
+        from sabir_anthropic.batches import BATCHES
+
+        return {} if self.adds_dialects else BATCHES
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Return the quirk CLOUD for a `client=` for Bedrock or Vertex AI, and no quirk for any other `client=`.

@@ -2,7 +2,8 @@
 
     neutral settings ──▶ request fields           a setting that the model or the API does not accept is a loss
     reasoning_effort ──▶ thinking and effort      by the model's row in models.toml
-    options ──▶ tools     vendor settings ──▶ unchanged, last     cache breakpoints ──▶ markers, added to the bytes
+    options ──▶ tools     vendor settings ──▶ unchanged, last
+    prompt_cache and cache breakpoints ──▶ markers, added to the bytes
     max_output_tokens, or the model's maximum ──▶ max_tokens ── above most_at_once ──▶ always streamed
 
 A row of models.toml may refuse the MODEL_QUIRKS below in addition to settings and features.
@@ -33,6 +34,7 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.encode import TRAILING_SPACE, encode_system
+from sabir_anthropic.native import BETAS
 from sabir_anthropic.schema import PARAMETERS, REPLY, STRICT, StrictSchemas
 from sabir_anthropic.settings import AnthropicObject, AnthropicSettings
 
@@ -53,6 +55,8 @@ BEYOND_CONTEXT = "output_beyond_context"
 Models before Claude 4.5 refuse such requests. Later models accept them and stop where the context ends.
 https://platform.claude.com/docs/en/build-with-claude/context-windows
 """
+DEFAULT_NAME = "output"
+"""The name of a decoded response format whose schema has no title. It is not sent as a title."""
 PATH = "/v1/messages"
 COUNT_FIELDS = frozenset({
     "cache_control", "context_management", "mcp_servers", "messages", "model", "output_config", "speed", "system",
@@ -90,6 +94,13 @@ COMPATIBLE = "compatible"
 """Quirk of another vendor's endpoint with this API: the endpoint does not know the newer API version."""
 BREAKPOINT_PLACES = ("options", "system", "closed", "end", "automatic")
 """Places of cache breakpoints in the order in which the vendor reads them. The vendor accepts at most four."""
+MOST_MARKERS = 4
+"""The largest number of cache markers in a request.
+https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+"""
+AUTOMATIC_CACHE, TOP_LEVEL_CACHE = "automatic_cache", "top_level_cache"
+"""Quirks of other vendors' endpoints: the endpoint caches every prompt by itself and has no markers, or accepts only
+one marker, in the request's field `cache_control`."""
 HOUR = "1h"
 """The longest lifetime of a cached prefix."""
 CONTINUE_TEXT, BEGIN_TEXT = "Continue.", "Begin."
@@ -125,7 +136,7 @@ class _RequestBuilder:
         self._scope = scope
         self._vendor = vendor
         self._rejects = scope.model_info.rejects
-        self._markers = self._read_breakpoints()
+        self._markers: dict[str, dict[str, Any]] = {}
         self._limit = self._output_limit()
         self._effort: str | None = None
         self._strict = StrictSchemas()
@@ -140,11 +151,15 @@ class _RequestBuilder:
         """Return the fields, as far as possible in the order in which the vendor caches them. Call only once."""
         scope, vendor = self._scope, self._vendor
         if betas := vendor.pop("betas", ()):
-            scope.headers["anthropic-beta"] = ",".join(betas)
+            scope.headers[BETAS] = ",".join(dict.fromkeys(filter(None, (*betas, scope.headers.get(BETAS)))))
         if version := vendor.pop("version", ""):
             scope.headers["anthropic-version"] = version
         neutral = {"effort": self._effort, "format": self._output_format()}
-        tools = [*self._tool_declarations(), *vendor.pop("tools", ())]
+        native = dict(scope.native)
+        tools = [*self._tool_declarations(), *native.pop("tools", ()), *vendor.pop("tools", ())]
+        servers = [*native.pop("mcp_servers", ()), *(vendor.pop("mcp_servers", None) or ())]
+        system = encode_system(scope.system, scope.losses)
+        self._markers = self._read_breakpoints("system" if system else "options" if tools else "")
         config = {name: value for name, value in neutral.items() if value} | vendor.pop("output_config", {})
         for name, setting in (("effort", "reasoning_effort"), ("format", "response_format")):
             if neutral[name] and config[name] != neutral[name]:
@@ -152,8 +167,9 @@ class _RequestBuilder:
         fields = {
             "model": scope.target.model,
             FIELDS["max_output_tokens"]: self._limit,
+            "mcp_servers": servers,
             "tools": self._mark_last_block(tools, "options"),
-            "system": self._mark_last_block(encode_system(scope.system, scope.losses), "system"),
+            "system": self._mark_last_block(system, "system"),
             "tool_choice": self._tool_choice(tools),
             "thinking": dict(self.thinking),
             "output_config": config,
@@ -164,8 +180,7 @@ class _RequestBuilder:
         for place in ("closed", "end"):
             if marker := self._markers.get(place):
                 text = b"," + encode_json(marker)[1:-1].encode()
-                path = f"settings.vendor.{scope.target.provider}.cache_breakpoints"
-                scope.insertions.append(Insertion(place, b"}]}", text, path))
+                scope.insertions.append(Insertion(place, b"}]}", text, f"settings.{self._marker_settings[place]}"))
         self._add_closing_message(is_formatted="format" in config)
         return {name: value for name, value in fields.items() if value not in (None, [], {})} | vendor
 
@@ -288,8 +303,10 @@ class _RequestBuilder:
             self.lose("dropped", f"the API does not accept this schema: {refusal}", "response_format")
             return None
         fitted.report(self._scope.losses, "settings.response_format.schema")
-        if wanted.description:
-            fitted.schema.setdefault("description", wanted.description)
+        annotations = {"title": wanted.name if wanted.name != DEFAULT_NAME else "", "description": wanted.description}
+        for keyword, text in annotations.items():
+            if text:
+                fitted.schema.setdefault(keyword, text)
         return {"type": "json_schema", "schema": fitted.schema}
 
     def _tool_choice(self, tools: Sequence[AnthropicObject]) -> dict[str, Any]:
@@ -301,6 +318,7 @@ class _RequestBuilder:
         settings = {setting: self._scope.setting(setting) for setting in ("option_choice", "parallel_options")}
         choice, parallel = settings.values()
         field = {} if choice is None else self._choice_of_tool(choice, tools)
+        field = self._allow_forced(field, dict(object_or_empty(self._scope.native_choice)))
         if "tool_choice" in self._vendor or not tools:
             replaced = "the vendor setting tool_choice replaces this setting"
             reason = replaced if "tool_choice" in self._vendor else "the request has no options"
@@ -318,23 +336,29 @@ class _RequestBuilder:
             field["name"] = self._scope.option_names.get(choice, choice)
             if not any(tool.get("name") == field["name"] for tool in tools):
                 raise self._scope.not_offered(choice)
-        if not tools or choice in ("auto", "none"):
+        return field if not tools or choice in ("auto", "none") else self._allow_forced({}, field)
+
+    def _allow_forced(self, field: AnthropicObject, forced: AnthropicObject) -> AnthropicObject:
+        """Return `forced`, a choice that forces a call; `field` if it is empty. If the model cannot be forced, report a
+        loss and return the choice "auto".
+        """
+        if not forced:
             return field
         if "forced_choice" in self._rejects:
             refusal = f"{self._scope.target.model} cannot be forced to call a tool"
         elif self.thinking.get("type") == "enabled":
             refusal = "the API cannot force a tool call while thinking with a budget is on"
         else:
-            return field
+            return forced
         self.lose("downgraded", refusal, "option_choice")
         return {"type": "auto"}
 
-    def _read_breakpoints(self) -> dict[str, dict[str, Any]]:
+    def _read_breakpoints(self, first: str) -> dict[str, dict[str, Any]]:
         """Return the cache markers to send: a place of BREAKPOINT_PLACES → the field `cache_control`.
 
-        A marker of an hour after a marker of five minutes is sent with five minutes (loss: downgraded). The vendor
-        setting `cache_control` becomes the place "automatic". If "end" already marks the same block, the setting is
-        dropped with a loss.
+        `first` is the place for the first marker of the setting `prompt_cache`, or "". A marker of an hour after a
+        marker of five minutes is sent with five minutes (loss: downgraded). The vendor setting `cache_control` becomes
+        the place "automatic". If "end" already marks the same block, the setting is dropped with a loss.
 
         https://platform.claude.com/docs/en/build-with-claude/prompt-caching
         """
@@ -346,14 +370,42 @@ class _RequestBuilder:
                 self.lose("dropped", reason, "cache_control")
             else:
                 markers["automatic"] = automatic
+        own = f"vendor.{self._scope.target.provider}.cache_breakpoints"
+        self._marker_settings = dict.fromkeys(markers, own)
+        self._add_prompt_cache(markers, first)
         is_short = False
         for place in sorted(markers, key=BREAKPOINT_PLACES.index):
             if is_short and markers[place].get("ttl") == HOUR:
                 reason = f"a cache of {HOUR} may not follow a cache of 5m; the breakpoint {place!r} was sent with 5m"
-                self.lose("downgraded", reason, "cache_breakpoints")
+                self._scope.losses.add("downgraded", reason, path=f"settings.{self._marker_settings[place]}")
                 markers[place] = without_fields(markers[place], "ttl")
             is_short = is_short or markers[place].get("ttl") != HOUR
         return {place: {"cache_control": marker} for place, marker in markers.items()}
+
+    def _add_prompt_cache(self, markers: dict[str, dict[str, Any]], first: str) -> None:
+        """Add the markers of the setting `prompt_cache` at the places without a marker: the end of the closed turns,
+        and the place `first`, as far as the API accepts so many markers. Report a loss if it does not accept any.
+        """
+        lifetime = self._scope.setting("prompt_cache")
+        if lifetime is None:
+            return
+        is_top_level = TOP_LEVEL_CACHE in self._scope.quirks
+        if AUTOMATIC_CACHE in self._scope.quirks and not is_top_level:
+            if lifetime is not True:
+                reason = f"{self._scope.target.provider} caches prompts by itself and accepts no lifetime"
+                self.lose("downgraded", reason, "prompt_cache")
+            return
+        places = ("automatic",) if is_top_level else ("closed", first)
+        if len(markers) >= MOST_MARKERS and places[0] not in markers:
+            reason = f"the API accepts at most {MOST_MARKERS} cache markers, and the vendor settings place them all"
+            self.lose("dropped", reason, "prompt_cache")
+        for place in places:
+            if place and place not in markers and len(markers) < MOST_MARKERS:
+                later = BREAKPOINT_PLACES[BREAKPOINT_PLACES.index(place) :]
+                is_long = lifetime is True and any(markers.get(each, {}).get("ttl") == HOUR for each in later)
+                ttl = HOUR if is_long else lifetime
+                markers[place] = {"type": "ephemeral"} | ({} if ttl is True else {"ttl": ttl})
+                self._marker_settings[place] = "prompt_cache"
 
     def _mark_last_block(self, blocks: list[dict[str, Any]], place: str) -> list[dict[str, Any]]:
         """Add the marker to the last block if the place has a breakpoint, and return the blocks. Without a block,

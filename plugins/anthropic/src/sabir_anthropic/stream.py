@@ -30,16 +30,19 @@ from sabir.authoring import (
 )
 
 from sabir_anthropic.decode import THINKING_TYPES, decode_block, origin_of, raise_reported, read_end
+from sabir_anthropic.native import SERVER_CALL_TYPES, native_tool
 
 BLOCK_KINDS: Mapping[str, BlockKind] = {
     "text": "text",
     "tool_use": "option_call",
     **dict.fromkeys(THINKING_TYPES, "reasoning"),
 }
-"""Type of a block → the kind of its events. Blocks of other types have the kind "opaque"."""
+"""Type of a block → the kind of its events. For other types, see `_kind_of`."""
+SHOWN_KINDS = frozenset(BLOCK_KINDS.values())
+"""The kinds of blocks whose texts are events."""
 TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 """Type of a delta → its field with text to append. Other deltas set fields of the block, except `citations_delta`,
-which appends a citation.
+which appends a citation. A field that has a text already is stored in an object under the delta's type.
 """
 
 
@@ -64,12 +67,14 @@ class _OpenContentBlock:
             cited.append(delta.get("citation"))
             return ""
         for name, value in delta.items():  # deltas of other types contain complete fields, such as a signature
-            # A value that is not a text does not replace a text.
+            if name == "type" or value is None:
+                continue
             has_text = name in self.pieces or bool(text_or_empty(self.block.get(name)))
-            if name != "type" and value is not None and (isinstance(value, str) or not has_text):
+            if has_text and (name in TEXT_FIELDS.values() or not isinstance(value, str)):
+                own = kind or "delta"  # a text that arrived is not replaced
+                self.block[own] = {**object_or_empty(self.block.get(own)), name: value}
+            else:
                 self.block[name] = value
-                if name != "partial_json":
-                    self.pieces.pop(name, None)
         return ""
 
     def build(self) -> dict[str, Any]:
@@ -131,7 +136,7 @@ class MessagesDecoder:
 
     def _read_block_start(self, event: Fields) -> Iterator[StreamEvent]:
         block = dict(object_or_empty(event.get("content_block")))
-        kind = BLOCK_KINDS.get(text_or_empty(block.get("type")), "opaque")
+        kind = _kind_of(block)
         index, name = self._block_index(event), text_or_empty(block.get("name"))
         ids = {"invocation_id": text_or_empty(block.get("id")), "option_name": self._scope.option_names.get(name, name)}
         if model := object_or_empty(block.get("to")).get("model"):  # another model continues the answer
@@ -155,7 +160,7 @@ class MessagesDecoder:
     def _read_block_delta(self, event: Fields) -> tuple[StreamEvent, ...]:
         index, block = self._open_block(event)
         text = block.add_delta(object_or_empty(event.get("delta")))
-        return (BlockDelta.unchecked(index, block.kind, text),) if text and block.kind != "opaque" else ()
+        return (BlockDelta.unchecked(index, block.kind, text),) if text and block.kind in SHOWN_KINDS else ()
 
     def _read_block_stop(self, event: Fields) -> Iterator[StreamEvent]:
         index, block = self._open_block(event)
@@ -174,6 +179,16 @@ class MessagesDecoder:
             yield from self._read_block_stop({"index": index})
         self._is_ended = True
         yield ReplyEnd(**read_end(self._message, self._scope))
+
+
+def _kind_of(block: Fields) -> BlockKind:
+    """Return the kind of a block's events: from BLOCK_KINDS, or for the vendor's own tools, or "opaque"."""
+    kind = text_or_empty(block.get("type"))
+    if known := BLOCK_KINDS.get(kind):
+        return known
+    if not native_tool(block):
+        return "opaque"
+    return "native_call" if kind in SERVER_CALL_TYPES else "native_result"
 
 
 def frame_event(headers: Mapping[str, str], payload: bytes) -> ServerEvent | None:

@@ -101,8 +101,14 @@ def describe_result(message: sabir.Message) -> str:
     return one_line(message.text or (f"({kinds})" if kinds else result.result_json), LONGEST_SHOWN)
 
 
+def describe_native(part: sabir.NativeCallPart | sabir.NativeResultPart) -> str:
+    """Return a call of a vendor's own tool, or its result, in one line."""
+    return one_line(part.as_text, LONGEST_SHOWN)
+
+
 def needs_loop(options: Sequence[sabir.Option]) -> bool:
     """Return whether an option's function is a coroutine function, so that calls need an event loop. Without an event
     loop, Ctrl-C also stops a running option.
     """
-    return any(option.function is not None and Signature.is_asynchronous(option.function) for option in options)
+    functions = [each.function for option in options for each in option.answered_here]
+    return any(function is not None and Signature.is_asynchronous(function) for function in functions)

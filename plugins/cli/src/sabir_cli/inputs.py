@@ -170,6 +170,8 @@ def _piped_text() -> list[str]:
 
 def _load_option(spec: str) -> "Option":
     function = load_named(spec, "--option", "function", sabir.errors.OptionInvalid)
+    if function in (sabir.web_search, sabir.code_execution):
+        function = function()
     try:
         (option,) = sabir.Option.all_of([function])
     except sabir.errors.OptionInvalid as error:

@@ -56,6 +56,7 @@ NEXT: Mapping[str, Mapping[str, str]] = {
 commands.
 """
 KIT = "sabir-testing"
+"""The conformance kit. It depends on pytest, so the steps name it if it is not installed."""
 
 
 def new_plugin(
@@ -106,7 +107,11 @@ def next_steps(folder: Path, name: str, template: str) -> str:
     def as_typed(step: str) -> str:
         return replace_acme(step, name).replace("INSTALL -e .", f"{install} -e .{kit}").replace("PYTHON", python)
 
-    rows = [(as_typed(step), replace_acme(purpose, name)) for step, purpose in NEXT[template].items()]
+    def purpose_of(step: str, purpose: str) -> str:
+        return f"{purpose}, and the tests' {KIT}, which has pytest" if kit and "INSTALL" in step else purpose
+
+    steps_of = NEXT[template].items()
+    rows = [(as_typed(step), replace_acme(purpose_of(step, purpose), name)) for step, purpose in steps_of]
     width = max(len(step) for step, _ in rows)
     script = Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin") / "activate"
     activate = [f"  . {_shorter(script, folder)}"] if is_virtual and not _is_active() else []

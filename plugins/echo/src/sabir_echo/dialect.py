@@ -35,6 +35,8 @@ FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_ca
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 ITEM_FIELDS = {"from", "text", "call", "answers", "failed"}
 CALL_FIELDS = {"id", "name", "arguments"}
+ERROR_TYPE = "failed"
+"""The `error_type` of an error in a stored request that names none."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -156,10 +158,13 @@ def _decode_item(
     if item["answers"] not in calls:
         answers = item["answers"]
         raise HistoryInvalid(f"a result answers the call {answers!r}, which no earlier item has; import all messages")
-    failure = {"is_error": True, "error_type": "failed", "error_message": item["text"]} if item["failed"] else {}
-    result = None if failure else item["text"]
-    name = calls[item["answers"]]
-    return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, result=result, **failure)
+    name, failed = calls[item["answers"]], item["failed"]
+    outcome: dict[str, JSONValue] = {"result": item["text"]}
+    if failed:
+        error = failed if isinstance(failed, Mapping) else {}
+        outcome = {"is_error": True, "error_message": item["text"], "retryable": error.get("retryable")}
+        outcome["error_type"] = error.get("type") or ERROR_TYPE
+    return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, **outcome)
 
 
 def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
@@ -170,8 +175,12 @@ def _encode_entry(entry: Entry) -> dict[str, JSONValue]:
         own_words = call.raw_arguments if origin and origin.dialect == NAME else None
         return {"call": {"id": entry.wire_id, "name": entry.wire_name, "arguments": own_words or call.arguments_json}}
     if result := entry.message.result:
+        if result.is_error:
+            failed = {"type": result.error_type, "retryable": result.retryable}
+            texts = filter(None, (result.error_message, text))
+            return {"answers": entry.wire_id, "failed": failed, "text": "\n".join(texts)}
         value = result.result if isinstance(result.result, str) else result.result_json
-        return {"answers": entry.wire_id, "failed": result.is_error, "text": result.error_message or text or value}
+        return {"answers": entry.wire_id, "failed": False, "text": text or value}
     return {"text": text}
 
 
@@ -180,6 +189,7 @@ PLAIN = Dialect(
     tables=Tables(),
     path=lambda target: "/echo",
     family=lambda model: "echo",  # this API signs nothing, so all models are one family
+    prompt_fields=("options",),
     encode_turn=encode_turn,
     encode_request=encode_request,
     decode=decode,

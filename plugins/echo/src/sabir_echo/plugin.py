@@ -20,6 +20,7 @@ from sabir.authoring import (
     WireRequest,
 )
 
+from sabir_echo import batches, embeddings
 from sabir_echo.dialect import PLAIN
 
 CALL = re.compile(r"^call (?P<name>\S+) (?P<arguments>.*)$", re.MULTILINE)
@@ -39,6 +40,10 @@ class Echo:
         """Return the provider's only dialect, `echo.plain`."""
         return PLAIN
 
+    def operations(self) -> batches.Operations:
+        """Return the operations of batches and of embeddings."""
+        return {**batches.BATCHES, "embeddings": embeddings.EMBEDDINGS}
+
     def endpoint(self, access: Access) -> str:
         """Return the endpoint's name "echo:". A real provider returns its URL."""
         return "echo:"
@@ -57,7 +62,13 @@ class Echo:
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """Return the response to a request: words of the last text in its messages, option calls, or a failure."""
+    """Return the response to a request: words of the last text in its messages, option calls, or a failure. Requests
+    of batches are answered by `batches.serve`, those for embeddings by `embeddings.serve`.
+    """
+    if request.path.startswith(batches.PATH):
+        return batches.serve(request, serve)
+    if request.path == embeddings.PATH:
+        return embeddings.serve(request.body)
     body = json.loads(request.body)
     text = next(item["text"] for item in reversed(body["messages"]) if "text" in item)
     if failure := re.fullmatch(r"fail ([45]\d\d)", text):

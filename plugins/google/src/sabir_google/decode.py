@@ -3,8 +3,9 @@
     text, inlineData        text · media; a text with `thought` becomes reasoning
     functionCall            an option call; a call without an id gets a generated id, which is not sent to this API; the
                             pieces of a call whose arguments arrive in pieces become one call (see streamed_calls)
-    other parts             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair if they
-                            have an id
+    executableCode, …       a call of the vendor's own tool, or its result (native.py); the two are a pair if they have
+                            an id. A search that only the metadata reports becomes a call and a result too
+    other parts             opaque parts, unchanged
 
 The other fields of a part, such as its thought signature, become the state of its block, so that they are sent back
 with the same part (law 3). The API counts the positions of citations in bytes, and a Citation counts characters. The
@@ -12,8 +13,8 @@ metadata of each candidate is in the reply's details, under `candidates`. https:
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from sabir import (
     Alternative,
@@ -47,9 +48,8 @@ from sabir.authoring import (
 from sabir.errors import NotJSON, ResponseInvalid
 
 from sabir_google.errors import ERRORS
+from sabir_google.native import NAME, add_sources, decode_native, read_metadata
 from sabir_google.streamed_calls import join_calls
-
-NAME = "google.generate_content"
 
 DecodedPart: TypeAlias = KnownPart | OptionCallPayload
 
@@ -76,13 +76,6 @@ MAX_SEARCHED = 2**28
 Beyond this maximum, citations have no position.
 """
 
-PAIRS: Mapping[str, Literal["opens", "closes"]] = {
-    "executableCode": "opens",
-    "codeExecutionResult": "closes",
-    "toolCall": "opens",
-    "toolResponse": "closes",
-}
-"""Type of a part of the vendor's own tools → whether the part opens or closes a pair. Its `id` identifies the pair."""
 RESPONSE_FIELDS = frozenset({"candidates", "modelVersion", "responseId", "usageMetadata"})
 """Fields of a response that are not copied to `Reply.details`, because a Reply has its own fields for them."""
 
@@ -102,7 +95,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     answers = []
     for each in scope.count_each(candidates):
         parts = scope.count_each(join_calls(parts_of(each), scope))
-        answers.append(add_citations([decode_part(part, scope) for part in parts], each, scope))
+        answers.append(add_metadata([decode_part(part, scope) for part in parts], each, scope))
     return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(response, candidates, answers, scope))
 
 
@@ -221,7 +214,7 @@ def decode_part(part: JSONValue, scope: DecodeScope) -> DecodedPart:
     """Return the block for one part."""
     fields = object_or_empty(part)
     reader = next((reader for name, reader in READERS.items() if name in fields), None)
-    return (reader(fields, scope) if reader else None) or _opaque_part(part)
+    return (reader(fields, scope) if reader else decode_native(fields)) or OpaquePart(dialect=NAME, block=part)
 
 
 def _read_text_part(part: Fields, scope: DecodeScope) -> DecodedPart | None:
@@ -271,15 +264,19 @@ def modality_of(mime: str) -> Modality:
             return "document"
 
 
-def _opaque_part(part: JSONValue) -> OpaquePart:
-    fields = object_or_empty(part)
-    kind = next((name for name in PAIRS if name in fields), "")
-    pair_id = text_or_empty(object_or_empty(fields.get(kind)).get("id")) if kind else ""
-    return OpaquePart(dialect=NAME, block=part, pair_id=pair_id or None, pair=PAIRS[kind] if pair_id else None)
+READERS: Mapping[str, Callable[[Fields, DecodeScope], DecodedPart | None]] = {
+    "functionCall": _read_function_call,
+    "inlineData": _read_inline_data,
+    "text": _read_text_part,
+}
+"""Field of a part → the function that reads parts with this field. `decode_native` reads parts of Google's own tools,
+and every other part becomes an opaque part.
+"""
 
 
-READERS = {"functionCall": _read_function_call, "inlineData": _read_inline_data, "text": _read_text_part}
-"""Field of a part → the function that reads parts with this field. Every other part becomes an opaque part."""
+def add_metadata(blocks: Sequence[DecodedPart], candidate: Fields, scope: DecodeScope) -> list[DecodedPart]:
+    """Return the blocks of a candidate with everything that its metadata reports: citations, and Google's own tools."""
+    return [*read_metadata(candidate, blocks), *add_citations(add_sources(blocks, candidate), candidate, scope)]
 
 
 def add_citations(blocks: Sequence[DecodedPart], candidate: Fields, scope: DecodeScope) -> list[DecodedPart]:

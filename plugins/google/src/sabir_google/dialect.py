@@ -7,16 +7,18 @@ https://ai.google.dev/api/generate-content
 """
 
 import re
+from dataclasses import replace
 from functools import partial
 from typing import get_args
 
 from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Modality, Roles, Tables, read_count
 
-from sabir_google.decode import NAME, decode
+from sabir_google.decode import decode
 from sabir_google.encode import encode_turn
 from sabir_google.errors import ERRORS
 from sabir_google.history import decode_history
-from sabir_google.request import VERTEX, encode_count, encode_request, path, stream_path
+from sabir_google.native import NAME, NATIVE, VERTEX, VERTEX_NATIVE
+from sabir_google.request import encode_count, encode_request, path, stream_path
 from sabir_google.settings import MEDIA_HINTS, GoogleOptionHints
 from sabir_google.stream import GenerateContentDecoder
 
@@ -58,6 +60,8 @@ TABLES = Tables(
         **{("assistant", modality): MediaRule(data="", parameters=True) for modality in get_args(Modality)},
     },
     CALLS,
+    variants={VERTEX: lambda tables: replace(tables, native=VERTEX_NATIVE)},
+    native=NATIVE,
 )
 """The content that the API accepts. An assistant's media are sent back only if this API created them. Other media
 become placeholders, or are dropped if the setting `unsupported_media` is "drop". The rule for ids accepts every text of
@@ -86,6 +90,7 @@ GENERATE_CONTENT = Dialect(
     decoder=GenerateContentDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    prompt_fields=("cachedContent", "systemInstruction", "tools", "toolConfig"),
     quirks={VERTEX: "the service is Vertex AI, not the Gemini API"},
     encode_count=encode_count,
     decode_count=partial(read_count, field="totalTokens", dialect=NAME),

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any
 
 from sabir import MediaPart, OpaquePart, OptionResultPayload, ReasoningPart, RefusalPart, TextPart
-from sabir.authoring import Entry, Fields, JSONValue, KnownPart, LossLog, Turn, TurnScope, object_or_empty
+from sabir.authoring import Entry, Fields, JSONValue, LossLog, Piece, Turn, TurnScope, object_or_empty
 
 from sabir_google.settings import camel_fields
 
@@ -103,7 +103,7 @@ def _user_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue
     return parts
 
 
-def _require_document_type(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> Sequence[KnownPart]:
+def _require_document_type(piece: Piece, entry: Entry, scope: TurnScope, losses: LossLog) -> Sequence[Piece]:
     """Return a tuple with the piece. If it is a document with a URL whose MIME type is unknown, the API would refuse
     it: report a loss, and return a placeholder text or nothing.
     """
@@ -117,11 +117,11 @@ def _require_document_type(piece: KnownPart, entry: Entry, scope: TurnScope, los
     return (TextPart(text=placeholder),) if placeholder else ()
 
 
-def _text_part(piece: KnownPart) -> ContentObject:
+def _text_part(piece: Piece) -> ContentObject:
     return {"text": "" if isinstance(piece, OpaquePart | MediaPart) else piece.text}
 
 
-def _media_part(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> ContentObject:
+def _media_part(piece: Piece, entry: Entry, scope: TurnScope, losses: LossLog) -> ContentObject:
     """Return the part for a medium with its hints, or for the placeholder text of a medium.
 
     The hint `media_resolution` is dropped with a loss for Gemini 1 and 2, except the computer-use models, because these
@@ -186,7 +186,7 @@ def _model_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValu
     return parts
 
 
-def _encode_model_piece(piece: KnownPart, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+def _encode_model_piece(piece: Piece, entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     """Return a list with the part for one piece of the assistant, including its state if it came from this API. For an
     empty text without a signature, report a loss and return an empty list.
     """

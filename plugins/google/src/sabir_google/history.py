@@ -31,8 +31,9 @@ from sabir.authoring import (
 )
 from sabir.errors import HistoryInvalid, ResponseInvalid
 
-from sabir_google.decode import NAME, decode_part, modality_of, plain_part
+from sabir_google.decode import decode_part, modality_of, plain_part
 from sabir_google.encode import FILES_URL, STORED_ERROR_TYPE
+from sabir_google.native import NAME, TOGETHER, read_declarations
 from sabir_google.request import DEFAULT_NAME, FIELDS, MODES
 from sabir_google.settings import MEDIA_HINTS, TOP_LEVEL, GoogleOptionHints, GoogleSettings, camel_case, camel_fields
 from sabir_google.streamed_calls import join_calls
@@ -167,6 +168,10 @@ class _GenerateContentHistory(History):
         Other declarations, and the vendor's own tools, become vendor settings.
         """
         tools = [declarations] if isinstance(declarations, dict) else History.expect(declarations, list, "tools")
+        # Requests with functions too have the field TOGETHER, or are for Vertex AI: its tools stay vendor settings.
+        declared = [camel_fields(object_or_empty(each)) for each in tools]
+        is_together = TOGETHER.items() <= camel_fields(object_or_empty(self.found.get("toolConfig"))).items()
+        is_plain = is_together or not any("functionDeclarations" in each for each in declared)
         for index, each in enumerate(tools):
             path = f"tools[{index}]"
             tool = camel_fields(History.expect(each, dict, path))
@@ -174,6 +179,9 @@ class _GenerateContentHistory(History):
                 if not self._add_declaration(camel_fields(object_or_empty(declared))):
                     tool_path = f"{path}.functionDeclarations[{position}]"
                     self.add_vendor_tool({"functionDeclarations": [declared]}, tool_path)
+            natives, further = read_declarations(tool, self.scope.target.provider)
+            if is_plain and natives and all(map(self.add_native, natives)):
+                tool = dict(further)
             if vendor_tool := without_fields(tool, "functionDeclarations"):
                 self.add_vendor_tool(vendor_tool, path)
 

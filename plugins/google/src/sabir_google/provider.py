@@ -32,6 +32,7 @@ from sabir.authoring import (
     ErrorTable,
     KeySource,
     Library,
+    Operation,
     OwnClientConnection,
     SDKProvider,
     WireRequest,
@@ -40,7 +41,8 @@ from sabir.authoring import (
 from sabir.errors import SettingsInvalid
 
 from sabir_google.errors import ERRORS
-from sabir_google.request import VERTEX, VERTEX_URL
+from sabir_google.native import VERTEX
+from sabir_google.request import VERTEX_URL
 
 if TYPE_CHECKING:
     import httpx2
@@ -52,6 +54,9 @@ _REMEDY = "make it with genai.Client(http_options=sabir_google.http_options(), â
 _NOT_CAPTURED = f"client= of {NAME} was not created with sabir_google.http_options(), so sabir cannot use it; {_REMEDY}"
 _UNUSABLE_URL = "sabir://nowhere"
 """An address with a scheme that no HTTP client supports, so that a request to it fails before it is sent."""
+_MODELS = ("models/", "tunedModels/")
+_NO_MODEL = "no-model"
+"""The model with which the SDK builds the URL of a request whose path has no model."""
 _MARK = "x-sabir-keep"
 """The header that marks a request which an HTTP client of `http_options` must intercept. The header is never sent."""
 
@@ -101,6 +106,13 @@ class GoogleProvider(SDKProvider):
         from sabir_google.dialect import GENERATE_CONTENT
 
         return GENERATE_CONTENT
+
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of batches, which work with the Gemini API only, and `google.embeddings`."""
+        from sabir_google.batches import BATCHES
+        from sabir_google.embeddings import EMBEDDINGS
+
+        return {**BATCHES, "embeddings": EMBEDDINGS}
 
     def url_of(self, access: Access) -> str:
         """Return the URL of the endpoint. With a `client=`, return `base_url` or the usual URL of the Gemini API or
@@ -155,8 +167,10 @@ class GoogleConnection(OwnClientConnection["genai.Client", "genai.Client"]):
         return await client.aio.models.generate_content(**_sdk_arguments(request, client))
 
     def url_of(self, sdk_request: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-        """Return the URL that the SDK built, with the method of the request's path, such as "streamGenerateContent"."""
-        return _method_url(sdk_request, request)
+        """Return the URL that the SDK built, with the method of the request's path, such as "streamGenerateContent".
+        For a path without a model, return the path at the SDK's endpoint.
+        """
+        return _request_url(sdk_request, request)
 
     def _new_sdk_client(
         self, keys: Mapping[str, str], client: "httpx2.Client", async_client: "httpx2.AsyncClient"
@@ -233,15 +247,28 @@ def _send_captured(captured: list[CapturedRequest], request: WireRequest) -> Any
         raise SettingsInvalid(_NOT_CAPTURED)
     sdk_request = captured[0].request
     del sdk_request.headers[_MARK]
-    sdk_request.url = _method_url(sdk_request, request)
-    return captured[0].send(request.body, request.opening)
+    sdk_request.url = _request_url(sdk_request, request)
+    return captured[0].send(request.body, request.opening, request.method)
 
 
-def _method_url(sdk_request: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
-    """Return the URL that the SDK built, with the method (the text after the last ":") of the request's path."""
+def _request_url(sdk_request: "httpx2.Request", request: WireRequest) -> "httpx2.URL":
+    """Return the URL that the SDK built, with the method (the text after the last ":") of the request's path.
+
+    For a path without a model, return the path at the SDK's endpoint.
+    """
     from httpx2 import URL
 
-    return URL(f"{str(sdk_request.url).rpartition(':')[0]}:{request.path.rpartition(':')[2]}")
+    url = str(sdk_request.url).rpartition(":")[0]
+    version, model = _model_of(request.path)
+    if model == _NO_MODEL:
+        return URL(url.removesuffix(f"/{version}/models/{model}") + request.path)
+    return URL(f"{url}:{request.path.rpartition(':')[2]}")
+
+
+def _model_of(path: str) -> tuple[str, str]:
+    """Return the API version and the model of a path such as "/v1beta/models/m:generateContent"."""
+    version, _, model = path.rpartition(":")[0].lstrip("/").partition("/")
+    return (version, model) if model.startswith(_MODELS) else ("v1beta", _NO_MODEL)
 
 
 def _with_mark(request: WireRequest) -> WireRequest:
@@ -256,7 +283,7 @@ def _sdk_arguments(request: WireRequest, client: "genai.Client", base_url: str |
     """
     from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentConfig, HttpOptions, HttpRetryOptions
 
-    version, _, model = request.path.rpartition(":")[0].lstrip("/").partition("/")
+    version, model = _model_of(request.path)
     options: dict[str, Any] = {"retry_options": HttpRetryOptions(attempts=1), "headers": dict(request.headers)}
     if base_url is not None:
         options["base_url"] = base_url

@@ -29,6 +29,8 @@ from sabir.authoring import (
 )
 
 from sabir_google.encode import FILLER, generation, system_parts
+from sabir_google.native import VERTEX
+from sabir_google.prompt_cache import CachedPrompt, apply_cache
 from sabir_google.settings import TOP_LEVEL, GoogleObject, GoogleSettings, camel_case, camel_fields
 
 FIELDS: Mapping[str, str] = {
@@ -69,8 +71,6 @@ DEFAULT_NAME = "output"
 """The name of a decoded response format whose schema has no title. It is not sent as a title."""
 
 
-VERTEX = "vertex"
-"""Quirk of a user's client for Vertex AI. Without this quirk, the service is the Gemini API."""
 VERTEX_URL = "https://aiplatform.googleapis.com"
 """The URL of Vertex AI in the origins of its replies, so that its signatures are not sent to the Gemini API."""
 ONLY_VERTEX = (
@@ -98,14 +98,16 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     vendor = scope.read_vendor(GoogleSettings)
     drop_settings_of_other_service(vendor, scope)
     cache = vendor.get("cached_content")
-    if cache and "/" not in cache and VERTEX not in scope.quirks:  # Vertex AI requires the complete name
+    # Vertex AI requires the complete name.
+    if isinstance(cache, str) and cache and "/" not in cache and VERTEX not in scope.quirks:
         vendor["cached_content"] = f"{CACHES}{cache}"
     _add_closing_content(scope)
     config = scope.neutral_fields(FIELDS, absent=("parallel_options",), stops=MAX_STOPS)
     config |= _response_format_fields(scope)
     thinking = _thinking_config(scope, camel_fields(vendor.pop("thinking_config", None) or {}))
     config |= {"thinkingConfig": thinking} if thinking else {}
-    tools = [*_function_declarations(scope), *vendor.pop("tools", ())]
+    native = dict(scope.native)
+    tools = [*_function_declarations(scope), *native.pop("tools", ()), *vendor.pop("tools", ())]
     choice = _function_calling_config(scope, offers=any(tool.keys() & _DECLARING for tool in tools))
     if choice and "functionCallingConfig" in (vendor.get("tool_config") or {}):
         reason = "the vendor setting tool_config replaces this setting"
@@ -113,10 +115,16 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     fields: dict[str, Any] = {
         "systemInstruction": {"parts": parts} if (parts := system_parts(scope.system)) else None,
         "tools": tools,
-        "toolConfig": {**choice, **(vendor.pop("tool_config", None) or {})},
+        "toolConfig": {**native.get("toolConfig", {}), **choice, **(vendor.pop("tool_config", None) or {})},
         "generationConfig": config | camel_fields({name: vendor[name] for name in vendor.keys() - TOP_LEVEL}),
     }
     body = {name: value for name, value in fields.items() if value}
+    has_cache = bool(cache)
+    if cache and not isinstance(cache, str):
+        has_cache = apply_cache(body, CachedPrompt.model_validate(vendor.pop("cached_content")), scope)
+    if scope.setting("prompt_cache") and not has_cache:
+        reason = "the API caches by itself, or in a cache of sabir_google.create_cache that cached_content names"
+        scope.losses.add("dropped", reason, path="settings.prompt_cache")
     return body | {camel_case(name): value for name, value in vendor.items() if name in TOP_LEVEL}
 
 

@@ -1,6 +1,7 @@
 """Settings and hints that only Google's API has. Pass the settings as `Settings(vendor={"google": {…}})`.
 
     GoogleSettings                       settings of a call
+    GoogleEmbeddingSettings              settings of a request for embeddings
     GoogleMediaHints, GoogleVideoHints   hints of a medium   `vendor=` of sabir.image, sabir.video and sabir.document
     GoogleOptionHints                    hints of an option  `vendor=` of sabir.option
 
@@ -13,6 +14,8 @@ from typing import Any, TypeAlias
 
 from sabir.authoring import Frozen
 
+from sabir_google.prompt_cache import CachedPrompt
+
 GoogleObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines and checks, hence Any."""
 
@@ -21,6 +24,13 @@ TOP_LEVEL = frozenset({
     "store", "tool_config", "tools",
 })  # fmt: skip
 """Settings that are sent as fields of the request itself. All other settings are sent in its `generationConfig`."""
+
+
+class GoogleEmbeddingSettings(Frozen):
+    """Vendor settings of `google.embeddings`. https://ai.google.dev/gemini-api/docs/embeddings"""
+
+    task_type: str | None = None
+    """What the vectors are for, such as "CLUSTERING". Overrides the task of the kind of the texts."""
 
 
 class GoogleSettings(Frozen):
@@ -32,9 +42,10 @@ class GoogleSettings(Frozen):
     https://ai.google.dev/api/generate-content
     """
 
-    cached_content: str | None = None
-    """The name of a context cache, as "cachedContents/…". For the Gemini API, sabir adds a missing
-    "cachedContents/".
+    cached_content: str | CachedPrompt | None = None
+    """A context cache of `sabir_google.create_cache`, or the name of one, as "cachedContents/…". Of a CachedPrompt, the
+    request leaves out what the cache contains; with a name, it is sent completely. For the Gemini API, sabir adds a
+    missing "cachedContents/".
     """
     continuation_token: str | None = None
     """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""

@@ -4,7 +4,8 @@
     a text with a signature       ─▶ a separate block, also for an empty text
     a call in pieces              ─▶ option_call-start, -delta … -end; it ends with the piece without `willContinue`
     other parts, complete calls   ─▶ start and end at once
-    the end of the bytes          ─▶ the ends of texts, with their citations, and of unfinished calls, then reply-end
+    the end of the bytes          ─▶ calls that only the metadata reports, the ends of texts and search results, with
+                                     citations and sources, and of unfinished calls, then reply-end
 
 The reply is complete if a chunk contained a finish reason or the reason why the prompt was blocked. Later chunks may
 still have text, metadata and usage, so the reply ends where the bytes end. Usage and metadata that a later chunk does
@@ -32,7 +33,8 @@ from sabir.authoring import (
     without_fields,
 )
 
-from sabir_google.decode import DecodedPart, add_citations, decode_part, origin_of, parts_of, read_end, read_response
+from sabir_google.decode import DecodedPart, add_metadata, decode_part, origin_of, parts_of, read_end, read_response
+from sabir_google.native import is_search
 from sabir_google.streamed_calls import StreamedFunctionCall, is_piece
 
 _PLAIN = frozenset({"text", "thought"})
@@ -96,7 +98,8 @@ class _StreamedCandidate:
         index = len(self.blocks)
         scope.count_blocks()
         self.blocks.append(block)
-        return BlockStart.unchecked(index, block), BlockEnd(index=index, block=block)
+        start = BlockStart.unchecked(index, block)
+        return (start,) if is_search(block) else (start, BlockEnd(index=index, block=block))
 
     def _add_call_piece(self, part: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """Add a piece of a call. Yield the start of a new call, the added argument text, and the end after the last
@@ -133,9 +136,9 @@ class _StreamedCandidate:
         return (start, BlockDelta.unchecked(index + 1, kind, text)) if text else (start,)
 
     def build_blocks(self, scope: DecodeScope) -> list[DecodedPart]:
-        """Return all blocks, with their citations."""
+        """Return all blocks, with their citations and sources, after the calls that only the metadata reports."""
         blocks = [each.build(scope) if isinstance(each, _OpenText | _OpenCall) else each for each in self.blocks]
-        return add_citations(blocks, self.metadata, scope)
+        return add_metadata(blocks, self.metadata, scope)
 
 
 def _merge_fields(target: dict[str, Any], chunk: Fields, *, without: str = "") -> None:
@@ -202,8 +205,12 @@ class GenerateContentDecoder:
             return
         answers = [candidate.build_blocks(self._scope) for candidate in candidates]
         if candidates:
+            added = len(answers[0]) - len(candidates[0].blocks)  # calls that only the metadata reports come first
+            for index, reported in enumerate(answers[0][:added], -added):
+                yield BlockStart.unchecked(index, reported)
+                yield BlockEnd(index=index, block=reported)
             for index, block in enumerate(candidates[0].blocks):
-                if isinstance(block, _OpenText | _OpenCall):
-                    yield BlockEnd(index=index, block=answers[0][index])
+                if isinstance(block, _OpenText | _OpenCall) or is_search(block):
+                    yield BlockEnd(index=index, block=answers[0][index + added])
         metadata = [candidate.metadata for candidate in candidates]
         yield ReplyEnd(**read_end(self._response, metadata, answers, self._scope))

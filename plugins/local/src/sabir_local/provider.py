@@ -71,7 +71,7 @@ class LocalProvider:
 
     def quirks(self, access: Access) -> frozenset[str]:
         """Return the quirks of llama.cpp's server."""
-        return frozenset({"max_tokens", "system_role", "plain_text"})
+        return frozenset({"max_tokens", "system_role", "plain_text", "automatic_cache"})
 
     def models(self) -> tuple[ModelInfo, ...]:
         """Return the known facts about the embedded model."""

@@ -20,7 +20,18 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from sabir.authoring import Access, Connection, Credential, Dialect, KeySource, SDKProvider, WireRequest
+from sabir.authoring import (
+    Access,
+    Connection,
+    Credential,
+    Dialect,
+    EmbeddingCall,
+    EmbeddingVectors,
+    KeySource,
+    Operation,
+    SDKProvider,
+    WireRequest,
+)
 from sabir.errors import CredentialsMissing
 
 from sabir_openai.errors import ERRORS
@@ -30,6 +41,7 @@ from sabir_openai.provider import (
     OpenAIUserConnection,
     deployment_path,
     load_dialect,
+    load_operations,
 )
 
 TOKEN = "azure_ad_token"
@@ -70,6 +82,10 @@ class AzureProvider(SDKProvider):
         """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
         return load_dialect(short_name)
 
+    def operations(self) -> Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]:
+        """Return the operation `openai.embeddings`."""
+        return load_operations(self.name)
+
     def url_of(self, access: Access) -> str:
         """Return the URL to which a request's path is appended. The query parameter `api-version` is not added.
 
@@ -108,7 +124,8 @@ class AzureConnection(OpenAIConnection):
         self._is_dated, self._is_known = bool(DATED.match(version)), is_known
 
     def addressed(self, request: WireRequest) -> WireRequest:
-        """Return the request to send. With a dated API version, the path of a chat request names the deployment.
+        """Return the request to send. With a dated API version, the path of a chat or embedding request names the
+        deployment.
 
         Raises CredentialsMissing if the user did not name a resource.
         """

@@ -38,11 +38,14 @@ from sabir.authoring import (
     unknown_fields,
 )
 
+from sabir_openai.chat_native import decode_executed
 from sabir_openai.errors import ERRORS
 
 DecodedContent: TypeAlias = KnownPart | OptionCallPayload
 IndexedBlock: TypeAlias = tuple[int, DecodedContent]
 
+NATIVE = -1_000_000
+"""The position of the first call of an endpoint's own tool, before all other blocks: the answer depends on it."""
 REASONING, CONTENT, REFUSAL, AUDIO, TRANSCRIPT, IMAGES, CALLS = 0, 1, 1000, 1001, 1002, 1003, 2000
 """The positions of a message's blocks. For content, images and calls, this is the position of the first block."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -183,6 +186,7 @@ class _MessageReader:
         """Yield every block with its position, not yet ordered. Remove the fields that were read from `unread`."""
         has_extensions = bool(self.unread)  # fields that only some endpoints send
         if has_extensions:
+            yield from self._read_executed_tools()
             yield from self._read_reasoning()
         yield from self._read_content_field()
         if refusal := text_or_empty(self.message.get("refusal")):
@@ -239,6 +243,10 @@ class _MessageReader:
             case "image_url" if image := _read_image_url(fields):
                 return image
         return OpaquePart(dialect=self.scope.target.dialect, block=chunk)
+
+    def _read_executed_tools(self) -> Iterator[IndexedBlock]:
+        """Yield the calls of the endpoint's own tools. The field stays in `unread`, because the parts lack its JSON."""
+        yield from enumerate(decode_executed(self.message, self.scope), NATIVE)
 
     def _read_audio(self) -> Iterator[IndexedBlock]:
         audio = object_or_empty(self.message.get("audio"))

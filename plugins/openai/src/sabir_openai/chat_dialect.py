@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Modality, Roles, Side, Tables
+from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Modality, NativeTool, Roles, Side, Tables
 
 from sabir_openai.chat_decode import decode
 from sabir_openai.chat_encode import encode_turn
 from sabir_openai.chat_history import decode_history
+from sabir_openai.chat_native import NATIVE_BY_QUIRK
 from sabir_openai.chat_request import encode_request
 from sabir_openai.chat_stream import ChatDecoder
 from sabir_openai.errors import ERRORS
@@ -50,6 +51,11 @@ def _add_media_rule(side_and_modality: tuple[Side, Modality], rule: MediaRule) -
     return lambda tables: replace(tables, media={**tables.media, side_and_modality: rule})
 
 
+def _with_native_tools(tools: Mapping[str, NativeTool]) -> Callable[[Tables], Tables]:
+    """Return a function that adds the endpoint's own tools to the tables."""
+    return lambda tables: replace(tables, native=tools)
+
+
 VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
     "no_strict": lambda tables: replace(tables, calls=replace(tables.calls, hints=None)),
     "call_ids_9": lambda tables: replace(tables, calls=replace(tables.calls, ids=NINE_CHARACTERS)),
@@ -58,6 +64,7 @@ VARIANTS: Mapping[str, Callable[[Tables], Tables]] = {
     "file_url": _add_media_rule(("user", "document"), MediaRule(url="", data="", parameters=True)),
     "video_url": _add_media_rule(("user", "video"), MediaRule(url="", data="", parameters=True)),
     "results_image": _add_media_rule(("results", "image"), MediaRule(url="", data=IMAGES, parameters=True)),
+    **{quirk: _with_native_tools(tools) for quirk, tools in NATIVE_BY_QUIRK.items()},
 }
 """Quirk → the function that changes the tables for endpoints with this quirk."""
 TABLES = replace(_TABLES, variants=VARIANTS)
@@ -82,7 +89,16 @@ QUIRKS: Mapping[str, str] = {
     "file_data_url": "`file_data` of a document may be its URL",
     "video_url": "a video is a part of the type `video_url`, with its URL or data URL",
     "results_image": "an option result may contain images",
+    "openrouter_tools": "the web search is declared as openrouter:web_search",
+    "xai_tools": "the vendor's own tools are declared in xAI's form",
+    "groq_compound": "the vendor's own tools are turned on by compound_custom",
+    "groq_tools": "the vendor's own tools are browser_search and code_interpreter",
     "call_ids_9": "ids of calls have exactly nine letters or digits",
+    "cache_key": "`prompt_cache` is sent as prompt_cache_key",
+    "cache_markers": "`prompt_cache` is sent as cache_control in content parts; contents are arrays",
+    "top_level_cache": "`prompt_cache` is sent as the request's field cache_control",
+    "gateway_cache": "`prompt_cache` asks the gateway to place cache markers itself",
+    "automatic_cache": "every prompt is cached, for a time that requests cannot choose",
 }
 """Quirk → how an endpoint with this quirk differs from OpenAI's API."""
 
@@ -110,6 +126,8 @@ CHAT = Dialect(
     decoder=ChatDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    prompt_fields=("response_format", "reasoning_effort", "verbosity", "tools"),
+    cache_markers=("cache_control", "prompt_cache_breakpoint"),
     quirks=QUIRKS,
 )
 """The dialect `openai.chat`."""

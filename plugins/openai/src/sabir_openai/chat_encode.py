@@ -15,8 +15,8 @@ from sabir import MediaPart, OpaquePart, ReasoningPart, TextPart
 from sabir.authoring import (
     Entry,
     FrozenDict,
-    KnownPart,
     LossLog,
+    Piece,
     Turn,
     TurnScope,
     encode_json,
@@ -88,15 +88,17 @@ def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatO
 def _message_content(parts: list[ChatObject], scope: TurnScope, separator: str = "\n\n") -> str | list[ChatObject]:
     """Return the content of a message: a string for a single text, otherwise an array of parts.
 
-    For an endpoint with the quirk `plain_text`, several texts are joined into one string with the separator.
+    For an endpoint with the quirk `plain_text`, several texts are joined into one string with the separator. With the
+    quirk `cache_markers`, a single text is an array too, because only an array can have a marker.
     """
     # A FrozenDict is an endpoint's own block, which is sent back unchanged whatever its type is.
     texts = [part["text"] for part in parts if type(part) is dict and part["type"] == "text"]
-    is_string = len(texts) == len(parts) and (len(parts) == 1 or "plain_text" in scope.quirks)
+    is_single = len(parts) == 1 and "cache_markers" not in scope.quirks
+    is_string = len(texts) == len(parts) and (is_single or "plain_text" in scope.quirks)
     return separator.join(texts) if is_string else parts
 
 
-def _content_part(piece: KnownPart, scope: TurnScope) -> ChatObject:
+def _content_part(piece: Piece, scope: TurnScope) -> ChatObject:
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
     encode = next((encode for quirk, encode in _DOCUMENTS.items() if quirk in scope.quirks), _file_part)
@@ -184,6 +186,8 @@ def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatOb
 def _tool_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[ChatObject]:
     parts = [{"type": "text", "text": entry.result.error_text}] if entry.result.is_error else []
     parts += [_content_part(piece, scope) for piece in entry.pieces if isinstance(piece, TextPart | MediaPart)]
+    if not parts and "cache_markers" in scope.quirks:
+        parts = [{"type": "text", "text": entry.result_text(losses)}]
     return _message_content(parts, scope) if parts else entry.result_text(losses)
 
 
@@ -227,10 +231,10 @@ class _AssistantMessage:
         self.fields: ChatObject = {}
         self.last_entry: Entry | None = None
         """The entry of the last text."""
-        self.refusals: list[tuple[ChatObject, KnownPart, Entry]] = []
+        self.refusals: list[tuple[ChatObject, Piece, Entry]] = []
         """The refusals among `parts`, each with its source part and entry."""
 
-    def add(self, piece: KnownPart, entry: Entry) -> None:
+    def add(self, piece: Piece, entry: Entry) -> None:
         """Add one part of the turn to the message, or report it as a loss."""
         if self.calls and piece.kind != "reasoning":
             reason = "in a message, tool calls must come last; this part was moved before them"
@@ -305,6 +309,8 @@ class _AssistantMessage:
         if self.calls and "needs_reasoning" in self.scope.quirks:
             self._add_empty_reasoning()
         message |= self.fields
+        if self.parts and "cache_markers" in self.scope.quirks:
+            message["content"] = message.pop("content")  # so that a message without calls ends with its last part
         if self.calls:
             message["tool_calls"] = self.calls
         return [message]

@@ -34,6 +34,7 @@ from sabir.errors import HistoryInvalid
 
 from sabir_openai.chat_decode import decode_message
 from sabir_openai.chat_request import FIELDS
+from sabir_openai.prompt_cache import KEY, RETENTION, read_top_level, split_markers
 from sabir_openai.schema import STRICT, is_strict_already
 from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, OpenAIMediaHints, settings_with
 
@@ -74,8 +75,18 @@ class OpenAIHistory(History):
         self._is_strict_by_default = row is None or any("strict" in entry.accepts for entry in row.entries)
 
     def read_setting(self, name: str, value: JSONValue) -> None:
-        """Read a setting. If the endpoint's row sends a neutral setting in this field, set the neutral setting."""
-        if name in self._renamed and name not in self.neutral:
+        """Read a setting. If the endpoint's row sends a neutral setting in this field, set the neutral setting. The
+        fields that sabir sends for `prompt_cache` become this setting.
+        """
+        is_own_key = KEY.fullmatch(text_or_empty(self.found.get("prompt_cache_key"))) is not None
+        is_longer = self.found.get("prompt_cache_retention") == RETENTION
+        if name == "prompt_cache_key" and is_own_key:
+            self._settings["prompt_cache"] = "1h" if is_longer else True
+        elif name == "prompt_cache_retention" and is_own_key and is_longer:
+            pass
+        elif name == "cache_control" and (lifetime := read_top_level(object_or_empty(value))) is not None:
+            self.set_setting("prompt_cache", lifetime, name)
+        elif name in self._renamed and name not in self.neutral:
             self.set_setting(str(self._renamed[name]), value, name)
         else:
             super().read_setting(name, value)
@@ -231,7 +242,10 @@ class _ChatHistory(OpenAIHistory):
     }
 
     def __init__(self, request: Fields, scope: DecodeScope) -> None:
-        super().__init__(request, scope)
+        bare, lifetime = split_markers(request)
+        super().__init__(bare, scope)
+        if lifetime is not None:
+            self.set_setting("prompt_cache", lifetime, "cache_control")
         self.open_function_calls: dict[str, list[str]] = {}
         """Option name → generated ids of its calls without a result, for the older form of calls, which has no ids."""
 

@@ -21,6 +21,7 @@ from sabir.authoring import (
     without_fields,
 )
 
+from sabir_openai.prompt_cache import encode_prompt_cache
 from sabir_openai.schema import LOOSE, STRICT
 from sabir_openai.settings import (
     OPENAI,
@@ -84,10 +85,13 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
         body = without_fields(body, "reasoning_effort") | {"thinking": {"type": "disabled"}}
     if scope.options and (rule := scope.model_info.facts.get(OPTIONS_ON_CHAT)):
         body |= _without_reasoning(scope, body.get("reasoning_effort"), str(rule))
-    tools = [*encode_options(scope), *vendor.pop("tools", ())]
+    native = dict(scope.native)
+    tools = [*encode_options(scope), *native.pop("tools", ()), *vendor.pop("tools", ())]
+    body |= native
+    cache_fields = encode_prompt_cache(scope, vendor, tools)
     if tools:
         body["tools"] = tools
-    body |= encode_choice(scope, tools, _describe_nested_tool) | _response_format(scope)
+    body |= encode_choice(scope, tools, _describe_nested_tool) | _response_format(scope) | cache_fields
     replaced = {**_REPLACED_SETTINGS, **{field: setting for setting, field in names.items()}}
     for name in body.keys() & vendor.keys():
         setting = replaced.get(name, name)
@@ -201,7 +205,7 @@ def encode_choice(scope: RequestScope, tools: list[dict[str, Any]], describe: De
     this dialect does not accept is a loss. Raises SettingsInvalid for any other name that is not offered.
     """
     choice, parallel = accepted_setting(scope, "option_choice"), accepted_setting(scope, "parallel_options")
-    choice_field = choice
+    choice_field = choice if scope.native_choice is None else scope.native_choice
     if choice is not None and choice not in RequestScope.CHOICES:
         wire_name = scope.option_names.get(choice, choice)
         choice_field = next((choice_field for name, choice_field in map(describe, tools) if name == wire_name), None)

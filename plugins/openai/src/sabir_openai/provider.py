@@ -18,8 +18,11 @@ from sabir.authoring import (
     Connection,
     Credential,
     Dialect,
+    EmbeddingCall,
+    EmbeddingVectors,
     GeneratedSDKConnection,
     KeySource,
+    Operation,
     Row,
     RowProvider,
     UserSDKConnection,
@@ -35,8 +38,11 @@ ROW_QUIRKS: Mapping[str, str] = {
     "seed: random_seed": "random_seed",
     "refuses strict": "no_strict",
     "refuses response_format.schema": "json_object",
+    "dimensions: output_dimension": "output_dimension",
 }
-"""A rename or refusal in a row's entry → the quirk that implements it. See QUIRKS in chat_dialect.py."""
+"""A rename or refusal in a row's entry → the quirk that implements it. See QUIRKS in chat_dialect.py and in
+embeddings.py.
+"""
 ACCOUNT_CREDENTIALS = (
     Credential(name="organization", variables=("OPENAI_ORG_ID",), default="", secret=False),
     Credential(name="project", variables=("OPENAI_PROJECT_ID",), default="", secret=False),
@@ -65,13 +71,24 @@ class CompatibleProvider(RowProvider):
 
     def __init__(self, row: Row) -> None:
         super().__init__(row)
-        if row is OPENAI:
+        self.is_openai = row is OPENAI
+        """Whether the provider is OpenAI itself, not a gateway."""
+        if self.is_openai:
             self.credentials += ACCOUNT_CREDENTIALS
             self.hosts, self.elsewhere, self.package = ("openai.com", "azure.com"), COMPATIBLE, "sabir_openai"
 
     def dialect(self, short_name: str) -> Dialect:
         """Return the dialect `openai.responses` for "responses", otherwise `openai.chat`."""
         return load_dialect(short_name)
+
+    def operations(self) -> Mapping[str, Operation[Any, Any]]:
+        """Return the operations of batches for OpenAI itself, and the operation `openai.embeddings`, unless the row has
+        entries and none is about embeddings.
+        """
+        from sabir_openai.batches import BATCHES
+
+        vectors = load_operations(self._row.name) if _may_embed(self._row) else {}
+        return {**vectors, **BATCHES} if self.is_openai else vectors
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over clients of the package `openai`, which are created at the first request."""
@@ -95,6 +112,17 @@ def load_dialect(short_name: str) -> Dialect:
     return CHAT
 
 
+def load_operations(provider: str) -> Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]]:
+    """Return the operations of a provider by name. The module is imported by the first call, as for dialects."""
+    from sabir_openai.embeddings import SHORT_NAME, embeddings_of
+
+    return {SHORT_NAME: embeddings_of(provider)}
+
+
+def _may_embed(row: Row) -> bool:
+    return not row.entries or any("embeddings" in entry.dialects for entry in row.entries)
+
+
 class OpenAIConnection(GeneratedSDKConnection):
     """A connection over clients of the package `openai` that the plugin creates. The headers for organization and
     project are sent only if `is_vendor` is True.
@@ -114,8 +142,8 @@ class OpenAIUserConnection(UserSDKConnection):
     def what(self, request: WireRequest) -> dict[str, Any]:
         """Return the path and the content of the request as arguments of `client.post`.
 
-        For an Azure client without a deployment, the request's model is added to the path of a chat request as the
-        deployment, because the SDK cannot read the model from a body of bytes.
+        For an Azure client without a deployment, the request's model is added to the path of a chat or embedding
+        request as the deployment, because the SDK cannot read the model from a body of bytes.
         """
         from openai import AsyncAzureOpenAI, AzureOpenAI
 
@@ -126,12 +154,12 @@ class OpenAIUserConnection(UserSDKConnection):
 
 
 def deployment_path(request: WireRequest) -> str:
-    """Return the path of a request in Azure's dated API. The path of a chat request names the deployment, which is the
-    `model` in the body. Other paths are returned unchanged.
+    """Return the path of a request in Azure's dated API. The path of a chat or an embedding request names the
+    deployment, which is the `model` in the body. Other paths are returned unchanged.
 
     https://learn.microsoft.com/en-us/azure/foundry-classic/openai/reference
     """
-    if request.path != "/chat/completions":
+    if request.path not in ("/chat/completions", "/embeddings"):
         return request.path
     model = str(json.loads(request.body).get("model", ""))
     return f"/deployments/{quote(model, safe='')}{request.path}"

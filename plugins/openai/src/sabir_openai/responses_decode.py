@@ -4,8 +4,9 @@
     reasoning               the text of its summary and content; the whole item is its state
     function_call           an option call with its argument text unchanged
     image_generation_call   the image in its result
-    other items             opaque parts, unchanged; a call of the vendor's own tools and its output are a pair, and a
-                            call that the client must answer ends the reply with the reason `native_calls`
+    web_search_call, …      the call of a vendor's own tool and its result (responses_native.py)
+    other items             opaque parts, unchanged; a call that the client must answer and its output are a pair, and
+                            the call ends the reply with the reason `native_calls`
 
 Fields that a block cannot express are stored in its state, so that encoding restores the item (law 3).
 """
@@ -31,8 +32,7 @@ from sabir.errors import CallError
 
 from sabir_openai.chat_decode import DecodedContent, read_citation, read_usage
 from sabir_openai.errors import ERRORS
-
-NAME = "openai.responses"
+from sabir_openai.responses_native import NAME, decode_native
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "completed": "stop",
@@ -178,8 +178,10 @@ def decode_item(item: JSONValue, scope: DecodeScope) -> list[DecodedContent]:
     """Return the blocks of one output item: one for each content part of a message, one for any other item. A message
     without content is one opaque block.
     """
-    reader = READERS.get(text_or_empty(object_or_empty(item).get("type")))
-    return [opaque_item(item)] if reader is None else reader(item, scope)
+    fields = object_or_empty(item)
+    if reader := READERS.get(text_or_empty(fields.get("type"))):
+        return reader(fields, scope)
+    return [*decode_native(fields)] or [opaque_item(item)]
 
 
 def _read_message_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]:
@@ -237,4 +239,6 @@ READERS = {
     "message": _read_message_item, "reasoning": _read_reasoning_item, "function_call": _read_function_call_item,
     "image_generation_call": _read_image_generation_call,
 }  # fmt: skip
-"""Item type → the function that reads such items. Every other item becomes an opaque part."""
+"""Item type → the function that reads such items. `decode_native` reads the vendor's own tools, and every other item
+becomes an opaque part.
+"""

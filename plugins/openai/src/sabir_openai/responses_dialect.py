@@ -7,15 +7,18 @@ https://developers.openai.com/api/reference/resources/responses
 """
 
 import re
+from dataclasses import replace
 from functools import partial
 
 from sabir.authoring import Calls, Dialect, IdentifierRule, MediaRule, Roles, Tables, read_count
 
 from sabir_openai.chat_dialect import IMAGES, QUIRKS
+from sabir_openai.chat_native import OPENROUTER_NATIVE
 from sabir_openai.errors import ERRORS
-from sabir_openai.responses_decode import NAME, decode
+from sabir_openai.responses_decode import decode
 from sabir_openai.responses_encode import encode_turn
 from sabir_openai.responses_history import decode_history
+from sabir_openai.responses_native import NAME, NATIVE, XAI_NATIVE
 from sabir_openai.responses_request import PATH, encode_count, encode_request
 from sabir_openai.responses_stream import ResponsesDecoder
 from sabir_openai.settings import FileHints, ImageHints, ResponsesOptionHints
@@ -35,6 +38,11 @@ TABLES = Tables(
     },
     Calls(ids=IdentifierRule(longest=64), names=IdentifierRule(longest=128), hints=ResponsesOptionHints,
           stored_by=frozenset({"conversation", "previous_response_id"})),
+    variants={
+        "xai_tools": lambda tables: replace(tables, native=XAI_NATIVE),
+        "openrouter_tools": lambda tables: replace(tables, native=OPENROUTER_NATIVE),
+    },
+    native=NATIVE,
 )  # fmt: skip
 """The content that the API accepts. An assistant's image is sent back as the call that created the image. Images of
 another API become placeholders, or are dropped if the setting `unsupported_media` is "drop".
@@ -62,6 +70,9 @@ RESPONSES = Dialect(
     decoder=ResponsesDecoder,
     decode_error=ERRORS.decode,
     decode_history=decode_history,
+    # A schema and an effort become part of the system text.
+    prompt_fields=("text", "reasoning", "tools", "instructions", "previous_response_id", "conversation", "prompt"),
+    cache_markers=("cache_control", "prompt_cache_breakpoint"),
     quirks=QUIRKS,
     encode_count=encode_count,
     decode_count=partial(read_count, field="input_tokens", dialect=NAME),

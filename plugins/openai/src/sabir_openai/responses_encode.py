@@ -17,8 +17,8 @@ from sabir.authoring import (
     Entry,
     Fields,
     JSONValue,
-    KnownPart,
     LossLog,
+    Piece,
     Turn,
     TurnScope,
     object_or_empty,
@@ -82,7 +82,7 @@ def _is_content(block: JSONValue) -> bool:
     return object_or_empty(block).get("type") in CONTENT_TYPES
 
 
-def _input_content(piece: KnownPart, scope: TurnScope) -> JSONValue:
+def _input_content(piece: Piece, scope: TurnScope) -> JSONValue:
     if isinstance(piece, OpaquePart):
         return piece.block
     if not isinstance(piece, MediaPart):
@@ -158,7 +158,7 @@ class _AssistantItems:
         self.losses = losses
         self.items: list[Any] = []
         self.lacks_reasoning = False
-        self.pieces_with_id: list[tuple[KnownPart | None, Entry]] = []
+        self.pieces_with_id: list[tuple[Piece | None, Entry]] = []
         """Parts (None for a call) whose items have an id of the vendor, with their entries. An id may depend on
         reasoning.
         """
@@ -170,7 +170,7 @@ class _AssistantItems:
         if "id" in item:
             self.pieces_with_id.append((None, entry))
 
-    def add(self, piece: KnownPart, entry: Entry) -> None:
+    def add(self, piece: Piece, entry: Entry) -> None:
         """Add the item of one part. A part from this API becomes the item, or part of the item, from which it was
         decoded.
         """
@@ -208,7 +208,7 @@ class _AssistantItems:
         else:
             self._append_plain_text(piece.text)
 
-    def _append_own_message(self, piece: KnownPart, head: Fields, content: Fields, entry: Entry) -> None:
+    def _append_own_message(self, piece: Piece, head: Fields, content: Fields, entry: Entry) -> None:
         self.pieces_with_id += [(piece, entry)] if "id" in head else []
         self._append_item({**head, "content": [content]})
 
@@ -264,7 +264,7 @@ def _function_call_item(entry: Entry, scope: TurnScope, losses: LossLog) -> Resp
     return {**state, **identity, "arguments": call_arguments(entry, scope, losses)}
 
 
-def _withhold_id(reason: str, piece: KnownPart | None, entry: Entry, losses: LossLog) -> None:
+def _withhold_id(reason: str, piece: Piece | None, entry: Entry, losses: LossLog) -> None:
     if piece is None:
         losses.add("withheld", reason, message=entry.message, path="payload.state")
     else:

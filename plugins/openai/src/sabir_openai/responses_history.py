@@ -32,8 +32,9 @@ from sabir_openai.chat_decode import DecodedContent
 from sabir_openai.chat_history import OpenAIHistory
 from sabir_openai.responses_decode import PAIRS, decode_item, opaque_item
 from sabir_openai.responses_encode import REPEATED_FIELDS
+from sabir_openai.responses_native import read_declaration
 from sabir_openai.responses_request import FIELDS
-from sabir_openai.settings import ResponsesOptionHints, ResponsesSettings
+from sabir_openai.settings import OPENAI, ResponsesOptionHints, ResponsesSettings
 
 _REFERENCES = ("prompt", "conversation", "previous_response_id")
 """Fields that refer to state that the vendor stores. A request with one of these fields may have no input."""
@@ -170,6 +171,10 @@ class _ResponsesHistory(OpenAIHistory):
     def read_tools(self, tools: JSONValue) -> None:
         """Read the field `tools`: options, and the vendor's own tools."""
         for index, tool in enumerate(History.expect(tools, list, "tools")):
+            provider, include = self.scope.target.provider, self.found.get("include")
+            is_own = provider in OPENAI and isinstance(tool, dict)
+            if is_own and self.add_native(read_declaration(tool, include, provider)):
+                continue
             declared = tool if object_or_empty(tool).get("type") == "function" else None
             self.add_declaration(tool, declared, ResponsesOptionHints, f"tools[{index}]")
 

@@ -15,6 +15,7 @@ from sabir.authoring import FrozenDict, JSONValue, RequestScope, TurnScope, fit_
 from sabir.errors import SettingsInvalid
 
 from sabir_openai.chat_request import accepted_setting, encode_choice, encode_format, encode_options
+from sabir_openai.prompt_cache import encode_prompt_cache
 from sabir_openai.settings import ChatSettings, ResponsesSettings, drop_other_settings, drop_other_tools, settings_of
 
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
@@ -50,9 +51,12 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
     encrypted = [ENCRYPTED_REASONING] if scope.model_info.reasoning and _is_worth_sending(scope, "include") else []
     effort, verbosity = fit_effort(scope), vendor.pop("verbosity", None)
     form = accepted_setting(scope, "response_format")
-    tools = [*map(_flatten_tool, encode_options(scope)), *vendor.pop("tools", ())]
+    native = dict(scope.native)
+    tools = [*map(_flatten_tool, encode_options(scope)), *native.pop("tools", ()), *vendor.pop("tools", ())]
+    included = native.pop("include", ()) if _is_worth_sending(scope, "include") else ()
+    body |= encode_prompt_cache(scope, vendor, tools)
     fields: dict[str, Any] = {
-        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ())])),
+        "include": list(dict.fromkeys([*encrypted, *vendor.pop("include", ()), *included])),
         "reasoning": vendor.pop("reasoning", {}) | ({} if effort is None else {"effort": effort}),
         "text": {"format": encoded} if form is not None and (encoded := encode_format(form, scope)) else {},
         "tools": tools,

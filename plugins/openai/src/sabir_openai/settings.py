@@ -2,6 +2,7 @@
 provider, its name replaces "openai" there and in hints.
 
     ChatSettings, ResponsesSettings       settings of a call
+    EmbeddingSettings                     settings of a request for embeddings
     OpenAIMediaHints                      hints that every medium may have
     ImageHints, FileHints, ChatFileHints  hints of a medium           `vendor=` of sabir.image and sabir.document
     ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
@@ -29,6 +30,13 @@ OpenAIObject: TypeAlias = dict[str, Any]
 """A JSON object that the vendor defines. It is sent unchanged and checked by the vendor only, hence Any."""
 Verbosity: TypeAlias = Literal["low", "medium", "high"]
 """Values of `verbosity`."""
+
+
+class EmbeddingSettings(Frozen):
+    """Settings of `openai.embeddings`. https://developers.openai.com/api/reference/resources/embeddings"""
+
+    user: str | None = None
+    """An identifier of the end user, which helps OpenAI to detect misuse. Send a hash, not a name."""
 
 
 class _CommonSettings(Frozen):

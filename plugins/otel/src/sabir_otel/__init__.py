@@ -1,8 +1,8 @@
-"""OpenTelemetry for sabir: a span, metrics and an event for every call, following the GenAI conventions."""
+"""OpenTelemetry for sabir: spans of agents, options and calls, metrics and events, following the GenAI conventions."""
 
 from sabir_otel.contents import Contents, Events
 from sabir_otel.hooks import installed
-from sabir_otel.policies import message_span
+from sabir_otel.messages import message_span
 from sabir_otel.telemetry import Telemetry
 
 configure = installed.configure

@@ -26,6 +26,8 @@ from sabir import (
     DecodedHistory,
     MediaPart,
     Message,
+    NativeCallPart,
+    NativeResultPart,
     OpaquePart,
     ReasoningPart,
     RefusalPart,
@@ -147,11 +149,23 @@ def _medium_shape(part: MediaPart) -> Shape:
     return {"type": "uri", **known, "uri": part.url}
 
 
+_NOT_SHOWN = {"kind", "tool", "pair_id", "dialect", "raw_json"}
+
+
+def _native_shape(part: NativeCallPart | NativeResultPart, name: str) -> Shape:
+    """Return a call of a vendor's own tool, or its result, with its typed fields."""
+    fields = part.model_dump(mode="json", exclude=_NOT_SHOWN, exclude_defaults=True)
+    called = {"name": part.tool} if part.kind == "native_call" else {}
+    return {"type": name, "id": part.pair_id, **called, name: {"type": part.tool, **fields}}
+
+
 PART_SHAPES: Mapping[type, Callable[[Any], Shape]] = {
     TextPart: lambda part: {"type": "text", "content": part.text},
     ReasoningPart: lambda part: {"type": "reasoning", "content": part.text},
     RefusalPart: lambda part: {"type": "refusal", "content": part.text},
     MediaPart: _medium_shape,
+    NativeCallPart: lambda part: _native_shape(part, "server_tool_call"),
+    NativeResultPart: lambda part: _native_shape(part, "server_tool_call_response"),
     OpaquePart: lambda part: {"type": "opaque", "dialect": part.dialect},
 }
 """Class of a part → its JSON. The conventions do not define a type for refusals, media and opaque parts."""

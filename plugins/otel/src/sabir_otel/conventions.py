@@ -34,6 +34,15 @@ INPUT_MESSAGES = "gen_ai.input.messages"
 OUTPUT_MESSAGES = "gen_ai.output.messages"
 SYSTEM_INSTRUCTIONS = "gen_ai.system_instructions"
 DEFINITIONS = "gen_ai.tool.definitions"
+CONVERSATION = "gen_ai.conversation.id"
+TOOL_TYPE = "gen_ai.tool.type"
+TOOL_CALL = "gen_ai.tool.call.id"
+TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
+TOOL_RESULT = "gen_ai.tool.call.result"
+EXCEPTION = "exception"
+EXCEPTION_TYPE = "exception.type"
+TRACE_PARENT = "traceparent"
+"""The header with the trace and the parent of another process's spans: https://www.w3.org/TR/trace-context/."""
 
 ATTEMPT = "sabir.attempt"
 ATTEMPTS = "sabir.attempts"
@@ -41,13 +50,30 @@ LEFT = "sabir.left"
 LOSSES = "sabir.losses"
 LOSS_KIND = "sabir.loss.kind"
 LOSS_COUNT = "sabir.loss.count"
+COST = "sabir.cost"
+CALLS = "sabir.calls"
+RETRIES = "sabir.retries"
+WAITED = "sabir.waited"
+WAITING = "sabir.waiting"
+CACHE_PREDICTED, CACHE_CHANGED = "sabir.prompt_cache.predicted_tokens", "sabir.prompt_cache.changed"
+"""Attributes of a conversation's call with the setting `prompt_cache`: the most tokens that the provider could read
+from its cache, and the path of the first change in the request since the one before, if anything changed.
+"""
 
 ATTEMPT_FAILED = "sabir.attempt_failed"
+RETRIED = "sabir.retried"
 LOST = "sabir.lost"
 DETAILS = "gen_ai.client.inference.operation.details"
 
 CHAT = "chat"
 """The value of `gen_ai.operation.name` for every call of a model, for all vendors."""
+
+WORKS: Mapping[str, tuple[str, str]] = {
+    "agent": ("invoke_agent", "gen_ai.agent.name"),
+    "option": ("execute_tool", "gen_ai.tool.name"),
+    "workflow": ("invoke_workflow", "gen_ai.workflow.name"),
+}
+"""Kind of a work → the value of `gen_ai.operation.name`, and the attribute for its name."""
 
 USAGE: Mapping[str, str] = {
     "input_tokens": "gen_ai.usage.input_tokens",
@@ -116,7 +142,8 @@ def target_attributes(target: Target) -> dict[str, str | int]:
     """
     split = urlsplit(target.endpoint)
     host = split.hostname or ""
-    attributes: dict[str, str | int] = {OPERATION: CHAT, PROVIDER: provider_name(target.provider, host)}
+    operation = "embeddings" if target.dialect.endswith(".embeddings") else CHAT
+    attributes: dict[str, str | int] = {OPERATION: operation, PROVIDER: provider_name(target.provider, host)}
     if target.model:
         attributes[REQUEST_MODEL] = target.model
     port = split.port or PORTS.get(split.scheme)

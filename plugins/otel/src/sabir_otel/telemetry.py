@@ -1,4 +1,4 @@
-"""The hooks that record a span, metrics and an event for each call.
+"""The hooks that record a span, metrics and an event for each call, and a span for each work.
 
     sabir_call_started   attempt 1: the span begins, a child of the current span
     sabir_call_failed    an event of the span for the failed attempt
@@ -8,40 +8,30 @@
 A call's number connects its hooks, so that concurrent calls never mix. During a call without streaming, the span is
 current, so that spans of the vendor's HTTP client become its children. During a stream, the span is not current,
 because the reader's own code runs between the events.
+
+    sabir_work_started   the span of an agent, an option or a workflow begins (`works`), and is current until
+    sabir_work_ended     it ends with the sums of its calls
 """
 
 import json
 import time
-from contextvars import Token
+from collections import Counter
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
-from importlib.metadata import version
-from typing import TypedDict, Unpack, get_args
+from typing import Unpack
 
 from opentelemetry import context as contexts
-from opentelemetry._logs import LoggerProvider, LogRecord, get_logger
+from opentelemetry._logs import LogRecord
 from opentelemetry.context import Context
-from opentelemetry.metrics import MeterProvider, get_meter
-from opentelemetry.trace import (
-    Span,
-    SpanKind,
-    Status,
-    StatusCode,
-    Tracer,
-    TracerProvider,
-    get_current_span,
-    get_tracer,
-    set_span_in_context,
-)
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 from sabir import Loss, Rendering, Reply, Usage, hookimpl
-from sabir.authoring import LossKind, one_line, show_arguments
+from sabir.authoring import AgentWork, one_line, show_arguments
 from sabir.errors import CallError, StreamBroken
 
 from sabir_otel import conventions
 from sabir_otel.contents import (
     Attributes,
     Contents,
-    Events,
-    check_word,
     contents_of_environment,
     events_of_environment,
     finish_reason,
@@ -49,50 +39,17 @@ from sabir_otel.contents import (
     request_contents,
     request_settings,
 )
-
-NAME = "sabir_otel"
-VERSION = version("sabir-otel")
-
-_outside: dict[int, Context] = {}
-"""Number of a call whose span is current → the context before that span. With it, the spans of two Telemetry objects
-have the same parent, instead of one being the child of the other."""
-
-
-class TelemetryArguments(TypedDict, total=False):
-    """The optional arguments of a Telemetry.
-
-    tracer_provider, meter_provider, logger_provider: OpenTelemetry providers. None means the process's own.
-    contents: where the contents of messages are recorded: "none", "span", "event" or "span_and_event". None means the
-    choice of the environment variable OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.
-    events: whether an event is emitted for each call: "on" or "off". None means the choice of the environment variable
-    OTEL_INSTRUMENTATION_GENAI_EMIT_EVENT.
-    """
-
-    tracer_provider: TracerProvider | None
-    meter_provider: MeterProvider | None
-    logger_provider: LoggerProvider | None
-    contents: Contents | None
-    events: Events | None
-
-
-class Instruments:
-    """The OpenTelemetry objects of a Telemetry: a tracer, a logger of events, and two histograms."""
-
-    def __init__(self, **chosen: Unpack[TelemetryArguments]) -> None:
-        self.contents: Contents | None = check_word("contents", chosen.get("contents"), Contents)
-        self.events: Events | None = check_word("events", chosen.get("events"), Events)
-        self.tracer = get_tracer(NAME, VERSION, chosen.get("tracer_provider"), schema_url=conventions.SCHEMA_URL)
-        self.logger = get_logger(NAME, VERSION, chosen.get("logger_provider"), schema_url=conventions.SCHEMA_URL)
-        meter = get_meter(NAME, VERSION, chosen.get("meter_provider"), schema_url=conventions.SCHEMA_URL)
-        self.duration, self.tokens = (
-            meter.create_histogram(name, unit, description, explicit_bucket_boundaries_advisory=boundaries)
-            for name, unit, description, boundaries in conventions.HISTOGRAMS
-        )
-
-    def has_event_consumer(self) -> bool:
-        """Return whether OpenTelemetry has a consumer for events. Always True for versions before 1.45."""
-        enabled = getattr(self.logger, "enabled", None)
-        return enabled is None or bool(enabled(event_name=conventions.DETAILS))
+from sabir_otel.instruments import CurrentSpan, Instruments, TelemetryArguments, outside
+from sabir_otel.works import (
+    CallFigures,
+    WatchedWork,
+    add_headers,
+    add_loss_events,
+    conversation_attributes,
+    cost_of,
+    parent_context,
+    usage_attributes,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,30 +65,33 @@ class CallEnd:
 
 
 class WatchedCall:
-    """One running call: its span, and the attributes of its metrics."""
+    """One running call: its span, and the attributes of its metrics. `work` is the work to which the call belongs."""
 
-    def __init__(self, instruments: Instruments, rendering: Rendering, call: int) -> None:
+    def __init__(self, instruments: Instruments, rendering: Rendering, call: int, work: WatchedWork | None) -> None:
         self._instruments = instruments
         self._rendering = rendering
-        self._call = call
+        self._work = work
         self._contents = instruments.contents or contents_of_environment()
         self._events = instruments.events or events_of_environment()
         self._where = conventions.target_attributes(rendering.target)
-        self.attempts = 1
+        self._conversation = conversation_attributes(work.conversation_id if work else "")
+        self._attempts = 1
+        self._failed_at = self._waited = 0.0
         name = f"{conventions.CHAT} {rendering.target.model}".strip()
-        outside = _outside[call] if call in _outside else contexts.get_current()
-        self._span: Span = instruments.tracer.start_span(name, outside, SpanKind.CLIENT, self._where)
+        before = outside[call] if call in outside else contexts.get_current()
+        parent = parent_context(before, work)
+        attributes = {**self._where, **self._conversation}
+        self._span: Span = instruments.tracer.start_span(name, parent, SpanKind.CLIENT, attributes)
         self._started = time.perf_counter()
-        self._context: Context = set_span_in_context(self._span, outside)
-        self._token: Token[Context] | None = None
-        if not rendering.streaming and call not in _outside and self._is_new(outside):
-            _outside[call] = outside
-            self._token = contexts.attach(self._context)
+        self._context: Context = set_span_in_context(self._span, parent)
+        self._current = None if rendering.streaming else CurrentSpan(call, self._span, self._context, before)
 
-    def _is_new(self, outside: Context) -> bool:
-        """Return whether the span is a new span. A tracer without a provider returns the outer or an invalid span."""
-        own = self._span.get_span_context()
-        return own.is_valid and own != get_current_span(outside).get_span_context()
+    def retry(self, attempt: int) -> None:
+        """Count a further attempt, and add an event with the seconds since the attempt before failed."""
+        self._attempts = attempt
+        seconds = time.perf_counter() - self._failed_at
+        self._waited += seconds
+        self._span.add_event(conventions.RETRIED, {conventions.ATTEMPT: attempt, conventions.WAITED: seconds})
 
     def fail_attempt(self, error: CallError, attempt: int) -> None:
         """Add an event for a failed attempt to the span.
@@ -144,13 +104,22 @@ class WatchedCall:
         if "span" in self._contents:
             attributes["exception.message"] = str(error)
         self._span.add_event(conventions.ATTEMPT_FAILED, attributes)
+        self._failed_at = time.perf_counter()
 
     def end(self, end: CallEnd) -> None:
         """Record the metrics and emit the event, then end the span. The span ends even if a step before raises."""
         seconds = time.perf_counter() - self._started
         try:
-            attributes = _call_attributes(self._rendering, self.attempts, end)
+            cost = cost_of(end.reply)
+            attributes = {**self._conversation, **_call_attributes(self._rendering, self._attempts, end)}
+            if self._attempts > 1:
+                attributes[conventions.WAITED] = self._waited
+            if cost is not None:
+                attributes[conventions.COST] = float(cost)
             self._measure(seconds, attributes, end)
+            if self._work is not None:
+                retries = self._attempts - 1
+                self._work.add_call(CallFigures(self._where, end.losses, end.reply, cost, retries, self._waited))
             emits_event = self._events == "on" and self._instruments.has_event_consumer()
             if not (self._span.is_recording() or emits_event):
                 return
@@ -161,9 +130,8 @@ class WatchedCall:
                 event_contents = contents if "event" in self._contents else {}
                 self._emit_event({**self._where, **attributes, **event_contents})
         finally:
-            if self._token is not None:
-                _outside.pop(self._call, None)
-                contexts.detach(self._token)
+            if self._current is not None:
+                self._current.end()
             self._span.end()
 
     def _measure(self, seconds: float, attributes: Attributes, end: CallEnd) -> None:
@@ -181,9 +149,7 @@ class WatchedCall:
         span.set_attributes(attributes)
         if "span" in self._contents:
             span.set_attributes({name: json.dumps(shape, ensure_ascii=False) for name, shape in contents.items()})
-        for kind in get_args(LossKind):
-            if count := sum(loss.kind == kind for loss in end.losses):
-                span.add_event(conventions.LOST, {conventions.LOSS_KIND: kind, conventions.LOSS_COUNT: count})
+        add_loss_events(span, Counter(loss.kind for loss in end.losses))
         if end.error is not None:
             description = one_line(str(end.error)) if "span" in self._contents else _class_and_status(end.error)
             span.set_status(Status(StatusCode.ERROR, description))
@@ -198,7 +164,7 @@ class WatchedCall:
 @show_arguments
 class Telemetry:
     """A hook plugin that reports every call of a model to OpenTelemetry: a span, metrics, and an event unless `events`
-    is "off".
+    is "off". Agents, options and workflows have spans around their calls.
 
     The installed package already registers a Telemetry, which `sabir_otel.configure` configures. Create and register
     another Telemetry to report to other OpenTelemetry providers, too. `configure` explains the arguments.
@@ -206,6 +172,9 @@ class Telemetry:
 
     def __init__(self, **chosen: Unpack[TelemetryArguments]) -> None:
         self._open: dict[int, WatchedCall] = {}
+        self._works: dict[AgentWork, tuple[WatchedWork, Token[WatchedWork | None]]] = {}
+        self._work: ContextVar[WatchedWork | None] = ContextVar("sabir_otel.work", default=None)
+        """The work of this task or thread. The current span may belong to another Telemetry, or to the program."""
         self.configure(**chosen)
 
     def configure(self, **chosen: Unpack[TelemetryArguments]) -> None:
@@ -229,13 +198,18 @@ class Telemetry:
         """The value of `contents` that was configured. None means the choice of the environment variable."""
         return self._instruments.contents
 
+    @property
+    def records_contents_on_spans(self) -> bool:
+        """Whether spans may have contents of messages and the texts of errors."""
+        return self._instruments.records_contents_on_spans
+
     @hookimpl
     def sabir_call_started(self, rendering: Rendering, attempt: int, call: int) -> None:
         """Begin a call's span at the first attempt, and count further attempts."""
         if attempt == 1:
-            self._open[call] = WatchedCall(self._instruments, rendering, call)
+            self._open[call] = WatchedCall(self._instruments, rendering, call, self._work.get())
         elif watched := self._open.get(call):
-            watched.attempts = attempt
+            watched.retry(attempt)
 
     @hookimpl
     def sabir_call_failed(self, error: CallError, attempt: int, call: int) -> None:
@@ -261,12 +235,36 @@ class Telemetry:
                 end = replace(end, losses=error.partial.losses, reply=error.partial)
             watched.end(end)
 
+    @hookimpl
+    def sabir_work_started(self, work: AgentWork) -> None:
+        """Begin the span of a work, and make it current."""
+        watched = WatchedWork(self._instruments, work, self._work.get())
+        self._works[work] = watched, self._work.set(watched)
+
+    @hookimpl
+    def sabir_work_ended(self, work: AgentWork, error: BaseException | None) -> None:
+        """Record the outcome of a work and the sums of its calls, and end its span."""
+        if work not in self._works:
+            return
+        watched, token = self._works.pop(work)
+        if self._work.get() is watched:  # not in another task or thread, as when a coroutine is garbage collected
+            self._work.reset(token)
+        watched.end(error)
+
+    @hookimpl
+    def sabir_work_requested(self, headers: dict[str, str]) -> None:
+        """Add the headers with which another process continues the trace."""
+        add_headers(headers, self._work.get())
+
 
 def _call_attributes(rendering: Rendering, attempts: int, end: CallEnd) -> Attributes:
     """Return the attributes of a call and its reply. Finish reasons are left out if the call ended with an error."""
     attributes: Attributes = {conventions.ATTEMPTS: attempts, conventions.LOSSES: len(end.losses)}
     if rendering.streaming:
         attributes[conventions.REQUEST_STREAM] = True
+    if (reuses := rendering.reuses) is not None:
+        attributes[conventions.CACHE_PREDICTED] = reuses.tokens
+        attributes |= {conventions.CACHE_CHANGED: reuses.changed} if reuses.changed else {}
     if end.error is not None:
         attributes[conventions.ERROR_TYPE] = conventions.error_type(end.error)
     if end.reply is None:  # if there is no error either, the caller stopped waiting before the reply was complete
@@ -278,8 +276,7 @@ def _call_attributes(rendering: Rendering, attempts: int, end: CallEnd) -> Attri
     if end.error is None:
         reasons = (reply.finish_reason, *(other.finish_reason for other in reply.alternatives))
         attributes[conventions.FINISH_REASON_LIST] = [finish_reason(reason) for reason in reasons]
-    counted = {attribute: getattr(reply.usage, field) for field, attribute in conventions.USAGE.items()}
-    return attributes | {attribute: count for attribute, count in counted.items() if count is not None}
+    return attributes | usage_attributes(reply.usage)
 
 
 def _message_contents(rendering: Rendering, end: CallEnd) -> Attributes:

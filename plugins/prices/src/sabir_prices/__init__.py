@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from sabir import Reply, hookimpl
 
-from sabir_prices.costs import Cost, cost, cost_of
+from sabir_prices.costs import Cost, cheapest, cost, cost_of
 
-__all__ = ["Cost", "cost", "cost_of"]
+__all__ = ["Cost", "cheapest", "cost", "cost_of"]
 
 
 @hookimpl

@@ -24,7 +24,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from sabir import Reply, Usage
+from sabir import NativeCallPart, Rendering, Reply, Usage
 from sabir.authoring import Frozen, JSONValue, first_whole_number
 from sabir.errors import SettingsInvalid
 
@@ -36,12 +36,23 @@ DISTRIBUTION = "genai-prices"
 ORDINARY: Mapping[str, frozenset[str]] = {
     "service_tier": frozenset({"auto", "default", "on_demand", "standard"}),
     "speed": frozenset({"standard"}),
+    "processing": frozenset(),
 }
 """Field in which a provider reports the rate of a call → the values that mean the usual rate."""
+BATCH: Mapping[str, str] = {"processing": "batch"}
+"""The table's name of the rate for replies of batches."""
 COUNTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 """The fields of a Usage that have the same names in genai-prices."""
 BILLED_SEPARATELY = frozenset({"advisor_message", "compaction"})
 """Types of `iterations` in a provider's figures whose tokens are not in the other figures. `Usage` includes them."""
+SEARCHES = (
+    ("server_tool_use", "web_search_requests"),
+    ("server_tool_use_details", "web_search_requests"),
+    ("server_side_tool_usage_details", "web_search_calls"),
+)
+"""Objects in providers' figures, each with its field for the number of web searches (Anthropic, OpenRouter, xAI)."""
+SEARCH_RATE = "web_searches_kcount"
+"""The rate in the table without which searches have no known price."""
 REQUIRED: Mapping[str, str] = {"input_tokens": "input_mtok", "output_tokens": "output_mtok"}
 """Field of a Usage → the rate in the table without which these tokens have no known price."""
 
@@ -73,10 +84,13 @@ class Cost(Frozen):
 def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
     """Return the cost of a reply, from its usage and origin, or None if the cost is not known.
 
+    Web searches that the provider ran count too. Code that it ran does not, because providers bill containers by time.
+    A reply of a batch has the table's rate for batches, usually half of the usual rate.
+
     The cost is not known if the provider did not report both input and output tokens, if the table lacks the model or a
-    rate, for a local model, and for a call to an endpoint whose seller is not known, such as a proxy. `at` is the time
-    of the call, for rates that change; None means now. Raises SettingsInvalid if `at` has no time zone and the provider
-    and endpoint are known.
+    rate, also of searches, for a local model, and for a call to an endpoint whose seller is not known, such as a proxy.
+    `at` is the time of the call, for rates that change; None means now. Raises SettingsInvalid if `at` has no time zone
+    and the provider and endpoint are known.
     """
     origin = reply.origin
     seller = seller_at(origin.provider, origin.endpoint)
@@ -84,7 +98,8 @@ def cost(reply: Reply, *, at: datetime | None = None) -> Cost | None:
         return None
     reported = origin.reported_model or origin.model
     model = reported if seller.names == "reported" else origin.model
-    return price(reply.usage, seller.table_id, model, served=_provider_fields(reply.usage, reply.details), at=at)
+    served = {**_provider_fields(reply.usage, reply.details), **(BATCH if reply.is_batch else {})}
+    return price(reply.usage, seller.table_id, model, served=served, at=at, searches=searches_of(reply))
 
 
 def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = None) -> Cost | None:
@@ -96,7 +111,45 @@ def cost_of(usage: Usage, *, provider: str, model: str, at: datetime | None = No
     no time zone and the provider is known.
     """
     seller = own_seller(provider)
-    return None if seller is None else price(usage, seller.table_id, model, served=_provider_fields(usage, None), at=at)
+    if seller is None:
+        return None
+    searches = _reported_searches(usage) or 0
+    return price(usage, seller.table_id, model, served=_provider_fields(usage, None), at=at, searches=searches)
+
+
+def searches_of(reply: Reply) -> int:
+    """Return the number of web searches that the provider ran for a reply, and bills apart from tokens.
+
+    The number is the provider's own if its usage has one. Otherwise, it is the number of searches among the reply's
+    native calls; Google bills each query of a call that is a part of the answer.
+    """
+    reported = _reported_searches(reply.usage)
+    if reported is not None:
+        return reported
+    parts = (part for message in reply.messages for part in message.parts)
+    calls = [part for part in parts if isinstance(part, NativeCallPart) and part.tool == "web_search" and part.queries]
+    by_query = reply.origin.provider == "google"
+    return sum(len(call.queries) if by_query and call.raw is not None else 1 for call in calls)
+
+
+def _reported_searches(usage: Usage) -> int | None:
+    figures = usage.details if isinstance(usage.details, Mapping) else {}
+    objects = ((figures.get(outer), inner) for outer, inner in SEARCHES)
+    counts = (first_whole_number(fields.get(inner)) for fields, inner in objects if isinstance(fields, Mapping))
+    return next((count for count in counts if count is not None), None)
+
+
+def cheapest(rendering: Rendering, *, output_tokens: int = 1_000) -> tuple[bool, Decimal]:
+    """Return a sort key for `sabir.fallback(order=cheapest)`: the estimated price of a request, unknown prices last.
+
+    The price is for a quarter of the request's bytes as input tokens, and for `output_tokens`. The first item of the
+    key is True if the price is not known; then the second is 0.
+    """
+    target = rendering.target
+    seller = seller_at(target.provider, target.endpoint)
+    usage = Usage(input_tokens=-(-len(rendering.body_bytes) // 4), output_tokens=output_tokens)
+    estimate = None if seller is None else price(usage, seller.table_id, target.model, served={}, at=None)
+    return (True, Decimal(0)) if estimate is None else (False, estimate.total)
 
 
 def _provider_fields(usage: Usage, details: object) -> dict[str, Any]:
@@ -151,17 +204,27 @@ def own_seller(provider: str) -> Seller | None:
 
 
 def price(
-    usage: Usage, table_id: str, model: str, *, served: Mapping[str, JSONValue], at: datetime | None
+    usage: Usage,
+    table_id: str,
+    model: str,
+    *,
+    served: Mapping[str, JSONValue],
+    at: datetime | None,
+    searches: int = 0,
 ) -> Cost | None:
     """Return the cost of a usage, or None if the table lacks a model or a rate, or the usage a number.
 
-    `served` are the provider's own fields about the call, for example its service tier. `at` is the time of the call;
-    None means now. Raises SettingsInvalid if `at` has no time zone.
+    `served` are the provider's own fields about the call, for example its service tier. `searches` is the number of web
+    searches in the first call. `at` is the time of the call; None means now. Raises SettingsInvalid if `at` has no time
+    zone.
     """
     if at is not None and at.tzinfo is None:
         raise SettingsInvalid(f"at={at} has no time zone, and rates depend on the hour; add a time zone, such as UTC")
     at = at or datetime.now(UTC)
-    costs = [_price_call(call.usage, table_id, call.model or model, served, at) for call in calls_of(usage)]
+    costs = [
+        _price_call(call.usage, table_id, call.model or model, served, at, searches if number == 0 else 0)
+        for number, call in enumerate(calls_of(usage))
+    ]
     known = [each for each in costs if each is not None]
     return _sum_costs(known) if len(known) == len(costs) else None
 
@@ -196,7 +259,9 @@ def _read_figures(figures: Mapping[str, JSONValue]) -> Usage:
     return Usage(input_tokens=fresh + read + written, **counts, details=figures)
 
 
-def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JSONValue], at: datetime) -> Cost | None:
+def _price_call(
+    usage: Usage, table_id: str, model: str, served: Mapping[str, JSONValue], at: datetime, searches: int
+) -> Cost | None:
     """Return the cost of one call, or None if the table lacks the model or a rate, or the usage a number."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
@@ -208,11 +273,13 @@ def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JS
         context = _price_context(served, model_info, at)
         if context is None:
             return None
-        counts = _convert_usage(usage, provider)
+        counts = _with_searches(_convert_usage(usage, provider), searches)
         priced = model_info.calc_price(counts, provider, genai_request_timestamp=at, price_context=context)
     except (LookupError, ValueError):
         return None
     known = _known_rates(priced.model_price)
+    if searches and SEARCH_RATE not in known:
+        return None
     if not known or any(getattr(usage, field) and rate not in known for field, rate in REQUIRED.items()):
         return None
     return _build_cost(priced, counts)
@@ -221,6 +288,8 @@ def _price_call(usage: Usage, table_id: str, model: str, served: Mapping[str, JS
 def _price_context(served: Mapping[str, JSONValue], model: "ModelInfo", at: datetime) -> dict[str, str] | None:
     """Return the fields of `served` that mean an unusual rate; None if the table does not have this rate."""
     fields = {name: value for name in ORDINARY if isinstance(value := served.get(name), str)}
+    if fields.get("service_tier") == "batch":  # Anthropic's name for the rate
+        fields |= {"service_tier": "standard", **BATCH}
     unusual = {name: value for name, value in fields.items() if value not in ORDINARY[name]}
     variants = [row.when for row in model.price_variants or () if row.constraint is None or row.constraint.active(at)]
     return unusual if all({name: value} in variants for name, value in unusual.items()) else None
@@ -246,6 +315,13 @@ def _convert_usage(usage: Usage, provider: "Provider") -> "Counts":
         except ValueError:
             continue
     return Counts(**neutral)
+
+
+def _with_searches(counts: "Counts", searches: int) -> "Counts":
+    """Return the counts with the number of web searches, unless they have it already or there are none."""
+    if not searches or counts.web_searches:
+        return counts
+    return type(counts)(**{**vars(counts), "web_searches": searches})
 
 
 def _sum_costs(costs: Sequence[Cost]) -> Cost:

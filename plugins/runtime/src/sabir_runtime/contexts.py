@@ -18,15 +18,15 @@ call as its observation. Runners decide how a bound call is performed; policies 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache, partial
-from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
-from sabir.authoring import AsyncClosing, CallDepth, StoredNames, as_messages
+from sabir.authoring import AgentWork, AsyncClosing, CallDepth, StoredNames, announce_work, as_messages
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, RuntimeFault, UnknownOption, is_cancelled
@@ -81,7 +81,7 @@ class Runner(BaseRunner):
 
         A subclass must define this method, usually as a coroutine function. `ctx.name(…)` calls the method at once, and
         the caller awaits the returned awaitable. Use `call.decide()` for the policy's batch and `call.answer` for the
-        result of each option call.
+        result of each option call, in a `with call.announced()` block.
         """
         raise NotImplementedError(f"{type(self).__name__} does not define the method perform(call), which it must")
 
@@ -94,14 +94,15 @@ class _FunctionRunner(Runner):
 
     async def perform(self, call: "BoundCall") -> Batch:
         """Return the batch of the function, with a result for each option call."""
-        return await answer_batch(await call.decide(self._function), call.answer)
+        with call.announced():
+            return await answer_batch(await call.decide(self._function), call.answer)
 
 
 class InMemoryRunner(Runner):
     """Performs the calls of a context's policies in this process, and stores nothing. Begin with this runner.
 
-    With `trace=True`, the package sabir-otel records an OpenTelemetry span for each call. Raises RuntimeFault if
-    `trace` is True and sabir-otel is not installed.
+    If the package sabir-otel is installed, every runner records an OpenTelemetry span for each call of a policy.
+    `trace=True` checks this: it raises RuntimeFault if sabir-otel is not installed.
 
     >>> import asyncio
     >>> from sabir_runtime import BaseContext, InMemoryRunner, llm_policy
@@ -116,7 +117,9 @@ class InMemoryRunner(Runner):
 
     def __init__(self, trace: bool = False) -> None:
         self.trace = trace
-        self._span: Callable[..., Any] | None = _policy_span() if trace else None
+        if trace and find_spec("sabir_otel") is None:
+            remedy = "install sabir-otel, or sabir-runtime[trace]"
+            raise RuntimeFault(f"InMemoryRunner(trace=True) needs the package sabir-otel; {remedy}")
 
     async def perform(self, call: "BoundCall") -> Batch:
         """Run a call's policy here, and return its batch, followed by a result for each option call without a result.
@@ -124,23 +127,8 @@ class InMemoryRunner(Runner):
         These option calls are answered at the same time. Raises PolicyFailed if the policy raises, returns something
         other than a list or tuple of messages, or is nested too deeply in other calls.
         """
-        if self._span is None:
+        with call.announced():
             return await answer_batch(await call.decide(), call.answer)
-        option_call = call.observations[-1].call if call.is_option else None
-        with self._span(
-            call.bound.signature.function_name, invocation_id=option_call.invocation_id if option_call else ""
-        ):
-            return await answer_batch(await call.decide(), call.answer)
-
-
-def _policy_span() -> Callable[..., Any]:
-    try:
-        spans = import_module("sabir_otel.policies")
-    except ModuleNotFoundError:
-        remedy = "install sabir-otel, or sabir-runtime[trace]"
-        raise RuntimeFault(f"InMemoryRunner(trace=True) needs the package sabir-otel; {remedy}") from None
-    span: Callable[..., Any] = spans.policy_span
-    return span
 
 
 class BaseContext(AsyncClosing):
@@ -375,6 +363,17 @@ class BoundCall:
         message = _CHOSEN.get(None)
         return message is not None and len(self.observations) == 1 and self.observations[0] is message
 
+    def announced(self, conversation_id: str = "", *, is_remote: bool = False) -> AbstractContextManager[object]:
+        """Return a context manager that announces its block to telemetry as an agent's work, by the policy's name.
+
+        If the policy was called as an option, nothing is announced, because the option's run is announced.
+        `conversation_id` identifies the run of which the call is a part; "" means that the call is not a stored run.
+        `is_remote` is True if another process runs the policy.
+        """
+        if self.is_option:
+            return nullcontext()
+        return announce_work(AgentWork("agent", self.bound.display_name, conversation_id, is_remote=is_remote))
+
     async def decide(self, by: AnyPolicy | None = None) -> Batch:
         """Run the policy, and return its batch, without answering the option calls in the batch.
 
@@ -410,9 +409,14 @@ class BoundCall:
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
         token = _CHOSEN.set(message)
         try:
-            with context.entered(), CallDepth.one_deeper(self.bound.display_name):
-                (result,) = await answer([message], self.bound.context.offer(self.options))
-            return result
+            name = message.call.option_name if message.call else ""
+            with (
+                announce_work(AgentWork("option", name, option_call=message)) as work,
+                context.entered(),
+                CallDepth.one_deeper(self.bound.display_name),
+            ):
+                (work.option_result,) = await answer([message], self.bound.context.offer(self.options))
+                return work.option_result
         except asyncio.CancelledError:
             context.cancelled.set()
             raise
@@ -439,17 +443,21 @@ def _bind_with(bind: Callable[..., object], ctx: BaseContext, policy: AnyPolicy,
     )
 
 
+_NOT_IN_A_RESULT = ("reasoning", "native_call", "native_result")
+"""Kinds of parts that led to the answer and are not in the value of an option result if the answer is text."""
+
+
 def _result_value_of(batch: Batch) -> Any:  # a result contains any JSON value
     """Return the value of the option result for a batch that answers an option call.
 
     The value is the joined text if the batch contains only text, None if the batch is empty, else the list of its
     messages as JSON without their ids, which differ from run to run. Core sends media in that list as parts of the
-    result, next to the JSON. Reasoning is left out of the text. Raises OptionFailed if the batch has no text and one
-    result, which is an error result.
+    result, next to the JSON. Reasoning and calls of a vendor's own tools are left out of the text. Raises OptionFailed
+    if the batch has no text and one result, which is an error result.
     """
     if not batch:
         return None
-    parts = [part for message in batch for part in message.parts if part.kind != "reasoning"]
+    parts = [part for message in batch for part in message.parts if part.kind not in _NOT_IN_A_RESULT]
     if all(message.kind == "parts" for message in batch) and all(part.kind == "text" for part in parts):
         return "".join(message.text for message in batch)
     results = [message.result for message in batch if message.result is not None]

@@ -48,12 +48,15 @@ from sabir_session.evaluation.events import (
     TextArrived,
     Watch,
 )
+from sabir_session.evaluation.partials import Partial
 from sabir_session.evaluation.performers import Recorder
+from sabir_session.evaluation.prompt_caches import CacheOutcome, PromptCacheReport
 from sabir_session.evaluation.prompts import (
     ApprovalPending,
     BudgetExhausted,
     ConversationNotFound,
     Options,
+    OutputMode,
     Prompt,
     PromptLike,
     PromptMismatch,
@@ -77,15 +80,16 @@ from sabir_session.stores.store import Store
 
 __all__ = [
     "DENIED", "HUMAN", "Answer", "AnswerStream", "ApprovalPending", "Approve", "Budget", "BudgetExhausted",
-    "CallEnded", "CallProgress", "CallStarted", "Content", "Conversation", "ConversationBusy", "ConversationNotFound",
-    "Decision", "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage", "Instructions",
-    "Journal", "JournalExists", "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid", "Options",
-    "OutputArrived", "PositionTaken", "PostgresStore", "Prompt", "PromptLike", "PromptMismatch", "PromptResponse",
-    "RecordConflict", "Recorder", "RecordingFailed", "Reducer", "ReducerContext", "ReplyArrived", "RequestStarted",
-    "SQLiteStore", "Session", "SessionError", "SliceConflict", "SliceNotRegistered", "SliceSnapshot", "Snapshot",
-    "SnapshotRestoreError", "SnapshotSerializationError", "Store", "StoreError", "StoreLost", "StoreTooNew", "Strict",
-    "Subscription", "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Validator", "Watch", "append_item",
-    "continued_model", "current_messages", "enable_inner_message_recording", "evaluate",
-    "evaluate_sync", "follow_up", "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls",
-    "inner_message_append", "replace_latest", "unfinished_evaluations", "with_budget",
+    "CacheOutcome", "CallEnded", "CallProgress", "CallStarted", "Content", "Conversation", "ConversationBusy",
+    "ConversationNotFound", "Decision", "EvaluateArguments", "Event", "EventBus", "InProcessEventBus", "InnerMessage",
+    "Instructions", "Journal", "JournalExists", "JournalInvalid", "JournalMissing", "MainLoop", "ObserverInvalid",
+    "Options", "OutputArrived", "OutputMode", "Partial", "PositionTaken", "PostgresStore", "Prompt",
+    "PromptCacheReport", "PromptLike", "PromptMismatch", "PromptResponse", "RecordConflict", "Recorder",
+    "RecordingFailed", "Reducer", "ReducerContext", "ReplyArrived", "RequestStarted", "SQLiteStore", "Session",
+    "SessionError", "SliceConflict", "SliceNotRegistered", "SliceSnapshot", "Snapshot", "SnapshotRestoreError",
+    "SnapshotSerializationError", "Store", "StoreError", "StoreLost", "StoreTooNew", "Strict", "Subscription",
+    "SyncAnswerStream", "TextArrived", "ToolCallRecord", "Validator", "Watch", "append_item", "continued_model",
+    "current_messages", "enable_inner_message_recording", "evaluate", "evaluate_sync", "follow_up",
+    "get_inner_messages", "get_latest_evaluation_id", "get_pending_tool_calls", "inner_message_append",
+    "replace_latest", "unfinished_evaluations", "with_budget",
 ]  # fmt: skip

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
         pieces,
         reply,
     )
+    from sabir_testing.scripted.embeddings import ScriptedEmbeddings
 
 _HOMES = (
     "scripted",
+    "scripted.embeddings",
     "plugin",
     "network",
     "kit.capabilities",
@@ -53,8 +55,8 @@ _RENAMED = {"Sent": "ScriptedRequest"}
 __all__ = [
     "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",
     "Gate", "Grade", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch",
-    "Scriptable", "ScriptedAdapter", "ScriptedRequest", "always", "call", "calls", "cut_off", "delayed", "expect",
-    "live_settings", "network_forbidden", "pieces", "reply",
+    "Scriptable", "ScriptedAdapter", "ScriptedEmbeddings", "ScriptedRequest", "always", "call", "calls", "cut_off",
+    "delayed", "expect", "live_settings", "network_forbidden", "pieces", "reply",
 ]  # fmt: skip
 
 

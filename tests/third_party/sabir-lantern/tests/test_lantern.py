@@ -25,9 +25,11 @@ CARRIED = (
 )  # fmt: skip
 NOT_CARRIED = (
     "image.url", "image.file", "results.image", "settings.top_p", "settings.seed", "settings.parallel_options",
+    "settings.prompt_cache",
     "settings.response_format", "option_choice.required", "option_choice.named", "count_tokens",
     *(f"{modality}.{form}" for modality in ("audio", "video", "document") for form in ("url", "bytes", "file")),
     *(f"results.{modality}" for modality in ("audio", "video", "document")),
+    "native.web_search", "native.code_execution", "native.mcp_server",
 )  # fmt: skip
 KEYS = {"key_id": "lamp-0", "secret": "secret-of-no-account"}
 

@@ -56,10 +56,10 @@ class _CacheEntry(NamedTuple):
             reply = Reply.model_validate_json(stored)
         except ValidationError:
             return None
-        messages = tuple(each.model_copy(update={"id": Message.new_id()}) for each in reply.messages)
+        messages = tuple(map(_with_new_id, reply.messages))
         losses = (*self.rendering.losses, *reply.losses)
-        fields = {"messages": messages, "losses": losses, "usage": _NOTHING_USED, "attempts": 0}
-        return reply.model_copy(update=fields)
+        fields = {**vars(reply), "messages": messages, "losses": losses, "usage": _NOTHING_USED, "attempts": 0}
+        return Reply.construct_unchecked(fields, {*Reply.model_fields})
 
     def save(self, reply: Reply) -> Reply:
         """Store the reply, without the losses of the request, and return it unchanged.
@@ -70,6 +70,10 @@ class _CacheEntry(NamedTuple):
             losses = _remaining_losses(reply.losses, self.rendering.losses)
             self.store.put(self.key, reply.model_copy(update={"losses": losses}).model_dump_json().encode())
         return reply
+
+
+def _with_new_id(message: Message) -> Message:
+    return Message.construct_unchecked({**vars(message), "id": Message.new_id()}, message.model_fields_set | {"id"})
 
 
 class CachedAdapter(WrappedAdapter):

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from sabir_calls.limits.window import CountedRequest, Window
+from sabir_calls.limits.headers import Allowance
+from sabir_calls.limits.window import CountedRequest, Remainder, Window
 
 
 def _ignore() -> None:
@@ -67,7 +68,8 @@ class Admission:
 
     def leave(self, ticket: Ticket) -> None:
         """Remove a ticket from the queue, because its caller stopped waiting."""
-        self._queue.remove(ticket)
+        if ticket in self._queue:  # otherwise `wake_first` removed it
+            self._queue.remove(ticket)
         self.wake_first()
 
     def finish(self, ticket: Ticket, tokens: int | None) -> None:
@@ -80,6 +82,17 @@ class Admission:
     def pause(self, until: float) -> None:
         """Admit no ticket before the time `until`. A longer pause stays in effect."""
         self._paused_until = max(self._paused_until, until)
+
+    def restrict(self, requests: Allowance | None, tokens: Allowance | None, now: float) -> None:
+        """Admit no more than the provider reports as left, until the reset that it reports. The other running requests
+        are taken off, because the provider may not have counted them.
+        """
+        others = max(self.running - 1, 0)
+        self._window.restrict(
+            requests and Remainder(requests.left - others, now + requests.seconds),
+            tokens and Remainder(tokens.left, now + tokens.seconds),
+        )
+        self.wake_first()
 
     def wake_first(self) -> None:
         """Wake the first ticket of the queue, so that its caller calls `admit` again."""

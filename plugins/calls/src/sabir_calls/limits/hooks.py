@@ -1,11 +1,10 @@
-"""Hooks that report the attempts of a call to its slot: each retry is one more request, and after a failure the
-provider may report when to try again.
+"""Hooks that report the attempts of a call to its slot: each retry is one more request, the headers of a response may
+report how much is left, and after a failure the provider may report when to try again.
 
     slot of the call ──context variable──▶ hooks of the call, which run in the same task or thread
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 from sabir import CallError, Rendering, hookimpl
@@ -15,14 +14,23 @@ from sabir_calls.limits.limit import Slot
 _slots: ContextVar[tuple[Slot, ...]] = ContextVar("sabir_calls_slots", default=())
 
 
-@contextmanager
-def calling_in(slot: Slot) -> Iterator[None]:
-    """Report the attempts of calls in the `with` block to `slot`, and to the slots of enclosing blocks."""
-    token = _slots.set((*_slots.get(), slot))
-    try:
-        yield
-    finally:
-        _slots.reset(token)
+class calling_in:
+    """A context manager: report the attempts of calls in the `with` block to `slot`, and to the slots of enclosing
+    blocks.
+    """
+
+    __slots__ = ("_slot", "_token")
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+
+    def __enter__(self) -> None:
+        """Begin to report."""
+        self._token = _slots.set((*_slots.get(), self._slot))
+
+    def __exit__(self, *raised: object) -> None:
+        """End to report."""
+        _slots.reset(self._token)
 
 
 @hookimpl
@@ -31,6 +39,13 @@ def sabir_call_started(rendering: Rendering, attempt: int) -> None:
     if attempt > 1:
         for slot in _slots.get():
             slot.retry()
+
+
+@hookimpl
+def sabir_call_answered(rendering: Rendering, headers: Mapping[str, str]) -> None:
+    """Read from the headers of a response how much the provider still accepts."""
+    for slot in _slots.get():
+        slot.learn(headers)
 
 
 @hookimpl

@@ -6,7 +6,7 @@ async with limit.slot(tokens) as slot: …          with limit.slot(tokens) as s
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from sabir import CallError, SettingsInvalid
 
 from sabir_calls.limits.admission import Admission, Ticket
+from sabir_calls.limits.headers import read_allowances
 from sabir_calls.limits.window import Window
 
 logger = logging.getLogger("sabir_calls")
@@ -47,8 +48,9 @@ class Limit:
     minute. None means no limit.
 
     Callers are served in the order in which they begin to wait. If a provider answers with the time after which to try
-    again (`CallError.retry_after`), no request that waits for the limit is sent before that time. Retries of an adapter
-    count but do not wait, so they may exceed the numbers.
+    again (`CallError.retry_after`), no request that waits for the limit is sent before that time. If the headers of a
+    response report how many requests or tokens are left until a reset, no more are sent until then. Retries of an
+    adapter count but do not wait, so they may exceed the numbers.
 
     Raises SettingsInvalid for a limit that is not a whole number of at least 1, and for an invalid `per`.
 
@@ -113,22 +115,24 @@ class Slot:
 
     def __enter__(self) -> "Slot":
         """Wait until the request may be sent. Blocks the thread."""
-        event = threading.Event()
-        with self._wait_in_queue(event.set):
-            while (seconds := self._try_to_start()) > 0:
-                event.wait(None if seconds == inf else seconds)
-                event.clear()
+        if self._join_queue() > 0:
+            event = threading.Event()
+            with self._wait_in_queue(event.set):
+                while (seconds := self._try_to_start()) > 0:
+                    event.wait(None if seconds == inf else seconds)
+                    event.clear()
         return self
 
     async def __aenter__(self) -> "Slot":
         """Wait until the request may be sent."""
-        event = asyncio.Event()
-        with self._wait_in_queue(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
-            while (seconds := self._try_to_start()) > 0:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(None if seconds == inf else seconds):
-                        await event.wait()
-                event.clear()
+        if self._join_queue() > 0:
+            event = asyncio.Event()
+            with self._wait_in_queue(partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)):
+                while (seconds := self._try_to_start()) > 0:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(None if seconds == inf else seconds):
+                            await event.wait()
+                    event.clear()
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -159,16 +163,30 @@ class Slot:
             with self.limit._lock:
                 self.limit._admission.pause(monotonic() + error.retry_after)
 
+    def learn(self, headers: Mapping[str, str]) -> None:
+        """Let no more requests start than the provider reports as left in the headers of a response (names in lower
+        case), until the reset that it reports. Does nothing if the headers report none.
+        """
+        requests, tokens = read_allowances(headers)
+        if requests or tokens:
+            with self.limit._lock:
+                self.limit._admission.restrict(requests, tokens, monotonic())
+
+    def _join_queue(self) -> float:
+        """Join the queue, and return 0.0 if the request may be sent at once, otherwise the seconds to wait."""
+        with self.limit._lock:
+            self.limit._admission.join(self._ticket)
+            return self.limit._admission.admit(self._ticket, monotonic())
+
     @contextmanager
     def _wait_in_queue(self, wake: Callable[[], object]) -> Iterator[None]:
-        """Join the queue, and leave it if the `with` block raises. Add the time of the block to the limit's total.
+        """Leave the queue if the `with` block raises. Add the time of the block to the limit's total.
 
-        The block must call `_try_to_start` until it returns 0.0.
+        `wake` is called when the request is first in the queue. The block must call `_try_to_start` until it returns
+        0.0.
         """
         began = monotonic()
         self._ticket.wake = wake
-        with self.limit._lock:
-            self.limit._admission.join(self._ticket)
         try:
             yield
         except BaseException:

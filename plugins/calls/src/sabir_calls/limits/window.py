@@ -3,11 +3,13 @@
     requests    ──●───●●────●──▶ now          in every period of `seconds`: at most `requests`,
                   └─ seconds ─┘               and at most `tokens` tokens
 
-The window slides: it counts the requests of the last `seconds`, not those since the last full minute.
+The window slides: it counts the requests of the last `seconds`, not those since the last full minute. A provider may
+report that less is left until some time; until then, the smaller number counts.
 """
 
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(eq=False, slots=True)
@@ -16,6 +18,14 @@ class CountedRequest:
 
     time: float
     tokens: int
+
+
+@dataclass(eq=False, slots=True)
+class Remainder:
+    """How much a provider still accepts until a time: a number of requests or of tokens."""
+
+    left: float = inf
+    until: float = -inf
 
 
 class Window:
@@ -27,11 +37,18 @@ class Window:
         self._tokens = tokens
         self._entries: deque[CountedRequest] = deque()
         self._total = 0
+        self._left_requests, self._left_tokens = Remainder(), Remainder()
+
+    def restrict(self, requests: Remainder | None, tokens: Remainder | None) -> None:
+        """Set what the provider reports as left. It replaces an earlier report; None leaves an earlier report."""
+        self._left_requests = requests or self._left_requests
+        self._left_tokens = tokens or self._left_tokens
 
     def delay(self, now: float, tokens: int) -> float:
         """Return the seconds until a request with this many tokens fits; 0.0 if it fits now.
 
-        A request with more tokens than the limit fits into an empty window.
+        A request with more tokens than the limit fits into an empty window. A request that needs more than the provider
+        reported as left fits when the report expires.
         """
         self._remove_old_requests(now)
         start = 0.0  # the time from which the request fits; 0.0 for now
@@ -44,6 +61,9 @@ class Window:
                     break
                 total -= entry.tokens
                 start = max(start, entry.time + self._seconds)
+        for remainder, needed in ((self._left_requests, 1), (self._left_tokens, tokens)):
+            if remainder.left < needed:
+                start = max(start, remainder.until)
         return max(0.0, start - now)
 
     def add(self, now: float, tokens: int) -> CountedRequest:
@@ -51,6 +71,8 @@ class Window:
         entry = CountedRequest(now, tokens)
         self._entries.append(entry)
         self._total += tokens
+        self._left_requests.left -= 1
+        self._left_tokens.left -= tokens
         return entry
 
     def correct(self, entry: CountedRequest, tokens: int) -> None:

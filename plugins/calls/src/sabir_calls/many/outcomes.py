@@ -6,16 +6,11 @@ from typing import NamedTuple
 from sabir import CallError, RenderingRefused, Reply, SabirError
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of one prompt: a reply, or the error that the call raised. Exactly one of them is not None."""
+class ReplyOrError:
+    """Base class of results with a reply or an error. Exactly one of them is not None."""
 
-    index: int
-    """The position of the prompt, from 0."""
-    reply: Reply | None = None
-    error: SabirError | None = None
-    is_resumed: bool = False
-    """Whether the reply was read from the file of an earlier run, so that this run did not pay for it."""
+    reply: Reply | None
+    error: SabirError | None
 
     @property
     def text(self) -> str:
@@ -28,6 +23,18 @@ class Outcome:
             raise self.error
         assert self.reply is not None
         return self.reply
+
+
+@dataclass(frozen=True)
+class Outcome(ReplyOrError):
+    """The result of one prompt: a reply, or the error that the call raised. Exactly one of them is not None."""
+
+    index: int
+    """The position of the prompt, from 0."""
+    reply: Reply | None = None
+    error: SabirError | None = None
+    is_resumed: bool = False
+    """Whether the reply was read from the file of an earlier run, so that this run did not pay for it."""
 
 
 class Progress(NamedTuple):

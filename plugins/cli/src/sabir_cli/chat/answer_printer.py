@@ -15,7 +15,7 @@ import sabir
 import sabir_session
 from sabir.authoring import one_line
 
-from sabir_cli.conversation import TimedReply, describe_call, describe_result
+from sabir_cli.conversation import TimedReply, describe_call, describe_native, describe_result
 from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output
 
@@ -112,7 +112,8 @@ class AnswerPrinter(ExitStack):
                 self._output.note(f"result {describe_result(result)}", "red" if failed else "dim")
 
     def _end_reply(self, reply: sabir.Reply) -> None:
-        """End the text of a reply, and print a line if the model refused or the reply is incomplete.
+        """End the text of a reply. Print a line for each call of the vendor's own tools and its result, and a line if
+        the model refused or the reply is incomplete.
 
         If the reply has no text, the text of a refusal is written instead.
         """
@@ -120,6 +121,9 @@ class AnswerPrinter(ExitStack):
         if reply.refusal and not reply.text:
             self._writer.write(reply.refusal)
         self._writer.end()
+        for part in (part for message in reply.messages for part in message.parts):
+            if isinstance(part, sabir.NativeCallPart | sabir.NativeResultPart):
+                self._output.note(f"vendor {describe_native(part)}")
         if ending := ending_of(reply):
             self._output.note(ending, "yellow")
         self.replies.append(TimedReply(reply, self._times[-1] - self._times[0] if self._times else 0.0))
@@ -141,10 +145,15 @@ def ending_of(reply: sabir.Reply) -> str:
 
 
 def status_line(
-    model: object, usage: sabir.Usage, cost: Decimal | None, losses: Sequence[sabir.Loss], last: TimedReply | None
+    model: object,
+    usage: sabir.Usage,
+    cost: Decimal | None,
+    losses: Sequence[sabir.Loss],
+    last: TimedReply | None,
+    cache: sabir_session.PromptCacheReport | None = None,
 ) -> str:
     """Return the line after an answer: model, tokens, cost if known, finish reason if not "stop", speed of the last
-    reply, and number of losses.
+    reply, number of losses, and what a prompt cache gave if it is known.
     """
     facts = [str(model), str(usage)]
     if cost is not None:
@@ -155,6 +164,8 @@ def status_line(
         facts.append(f"{last.rate:.1f} tokens/s")
     if losses:
         facts.append(f"{len(losses)} {'loss' if len(losses) == 1 else 'losses'}")
+    if cache is not None and cache.outcome in ("hit", "changed", "missed"):
+        facts.append(str(cache))
     return " · ".join(facts)
 
 

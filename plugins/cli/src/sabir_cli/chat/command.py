@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import sabir
@@ -222,6 +222,7 @@ def _answer_document(chat: "ConsoleChat", answer: "AnyAnswer", name: str | None)
         **({"output": chat.plain_output} if chat.shows_output else {}),
         **reply,
         "usage": answer.usage.model_dump(mode="json", exclude={"details_json"}),
+        "prompt_cache": None if answer.prompt_cache is None else asdict(answer.prompt_cache),
         "cost": None if answer.cost is None else float(answer.cost),
         "losses": [loss.model_dump(mode="json") for loss in answer.losses],
         "tokens_per_second": chat.printer.replies[-1].rate if chat.printer.replies else None,

@@ -254,7 +254,8 @@ class ConsoleChat:
             self.output.data(json.dumps(self.plain_output, ensure_ascii=False, indent=2) + "\n")
         if self.printer.replies:
             last = self.printer.replies[-1]
-            self.output.note(status_line(self.target, answer.usage, answer.cost, answer.losses, last))
+            facts = answer.usage, answer.cost, answer.losses, last, answer.prompt_cache
+            self.output.note(status_line(self.target, *facts))
         return answer
 
     @property

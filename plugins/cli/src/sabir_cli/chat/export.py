@@ -44,8 +44,8 @@ def as_text(messages: "Sequence[sabir.Message]", export_format: ExportFormat) ->
 
 
 def as_markdown(messages: "Iterable[sabir.Message]") -> str:
-    """Return a conversation as Markdown. Media are shown by their kind, name and web address, and option calls and
-    results in one line each. Reasoning and opaque parts are left out.
+    """Return a conversation as Markdown. Media are shown by their kind, name and web address, and calls and results,
+    also those of the vendors' own tools, in one line each. Reasoning and opaque parts are left out.
     """
     return "\n\n".join(_markdown_paragraphs(messages)) + "\n"
 
@@ -65,7 +65,7 @@ def _speaker_name(message: "sabir.Message") -> str:
 
 
 def _message_texts(message: "sabir.Message") -> Iterator[str]:
-    from sabir_cli.conversation import describe_call, describe_result
+    from sabir_cli.conversation import describe_call, describe_native, describe_result
 
     if message.call is not None:
         yield f"`{describe_call(message)}`"
@@ -76,6 +76,8 @@ def _message_texts(message: "sabir.Message") -> Iterator[str]:
     for part in message.parts:
         if isinstance(part, sabir.TextPart | sabir.RefusalPart):
             yield part.text
+        elif isinstance(part, sabir.NativeCallPart | sabir.NativeResultPart):
+            yield f"> {describe_native(part)}"
         elif isinstance(part, sabir.MediaPart):
             address = part.url if part.url.startswith("http") else ""
             yield f"[{part.modality}{f' {part.name}' if part.name else ''}]{f'({address})' if address else ''}"

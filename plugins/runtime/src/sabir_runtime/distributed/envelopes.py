@@ -1,6 +1,7 @@
 """The messages between callers and workers ("envelopes"): frozen models as JSON, with a schema number.
 
-    Request ──────▶  id, context, policy, observations, options, arguments, depth, seconds_left, waited
+    Request ──────▶  id, context, policy, observations, options, arguments, depth, seconds_left, waited,
+                     headers
             ◀──────  Answered(result) · Failed(error)                     the end of a request
             ◀──────  Accepted · Busy · Released                           the state of a request before its end
             ◀──────  Alive(requests)                                      one for all requests of a caller
@@ -82,6 +83,10 @@ MOST_VALUES = 500_000
 MOST_OPTIONS = 10_000
 """The maximum number of options in one request, and of requests in one beat."""
 
+MOST_HEADERS = 16
+"""The maximum number of headers of a caller's telemetry in one request."""
+
+Header = Annotated[str, StringConstraints(max_length=1024)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_NAME)]
 WorkerName = Annotated[str, StringConstraints(pattern=rf"^[A-Za-z0-9-]{{1,{LONGEST_NAME}}}$")]
 """The id of a worker, which must be a valid part of a NATS subject."""
@@ -113,6 +118,8 @@ class Request(Envelope):
     waited: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """How many seconds the request has waited since its call began. 0 means the first sending, which a full worker does
     not queue."""
+    headers: dict[Header, Header] = Field(default_factory=dict, max_length=MOST_HEADERS, exclude_if=operator.not_)
+    """The headers with which the worker's telemetry continues the caller's trace."""
 
 
 class Fault(StoredFailure):

@@ -10,7 +10,7 @@ PolicyFailed.
 import asyncio
 
 from sabir import Message, SabirError
-from sabir.authoring import AsyncClosing, CallDepth
+from sabir.authoring import AsyncClosing, CallDepth, work_headers
 
 from sabir_runtime import Batch, BoundCall, PolicyInvalid, Runner, RuntimeFault, UnknownOption
 from sabir_runtime.distributed.caller import CallerConnection
@@ -25,7 +25,7 @@ _REFUSALS: dict[str, type[SabirError]] = {
 }
 """The error's name in a worker's answer → the class that the caller receives."""
 
-_FIELDS = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left"}
+_FIELDS = {"id", "context", "policy", "observations", "options", "arguments", "depth", "seconds_left", "headers"}
 
 
 class DistributedRunner(Runner, AsyncClosing):
@@ -72,14 +72,15 @@ class DistributedRunner(Runner, AsyncClosing):
         UnknownOption for an option that the worker's context does not bind. Raises RuntimeFault if the runner is
         connected in another event loop that is not closed, or if the context's class name cannot be part of a subject.
         """
-        request = self._make_request(call)
-        caller = self._caller
-        if caller is None or not caller.connection.is_open or caller.connection.loop is not asyncio.get_running_loop():
-            caller = await self._open_connection()
-        ending = await caller.ask(request)
-        if isinstance(ending, Failed):
-            raise _caller_error(ending)
-        return list(ending.result)
+        with call.announced(is_remote=True):
+            request = self._make_request(call)
+            caller, loop = self._caller, asyncio.get_running_loop()
+            if caller is None or not caller.connection.is_open or caller.connection.loop is not loop:
+                caller = await self._open_connection()
+            ending = await caller.ask(request)
+            if isinstance(ending, Failed):
+                raise _caller_error(ending)
+            return list(ending.result)
 
     async def aclose(self) -> None:
         """Close the connection. Calls in progress raise RunnerClosed, and workers stop their policies.
@@ -104,6 +105,7 @@ class DistributedRunner(Runner, AsyncClosing):
             "seconds_left": self._settings.timeout,
             "depth": CallDepth.current().calls,
             "waited": 0.0,
+            "headers": work_headers(),
         }
         return Request.construct_unchecked(values, set(_FIELDS))
 

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sabir.authoring import CallDepth
+from sabir.authoring import CallDepth, continue_work
 
 from sabir_runtime import (
     BaseContext,
@@ -199,7 +199,7 @@ async def _perform_bound(work: Work, bound: BoundPolicy, worker: str) -> Answere
     except Exception as error:  # the caller's arguments are wrong
         return Failed(id=request.id, worker=worker, error=refusal_of(error, PolicyInvalid))
     try:
-        with CallDepth(request.depth).set():
+        with CallDepth(request.depth).set(), continue_work(request.headers):
             batch: Batch = await performed
     except BaseException as error:
         if work.is_stopped and isinstance(error, asyncio.CancelledError):

@@ -20,6 +20,7 @@ A call may wait for a person's decision, even for days and across restarts:
 """
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -30,6 +31,7 @@ from functools import partial
 from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
 from sabir import Message, ToolContext, dumps, loads, unanswered
+from sabir.authoring import continue_work, work_headers
 
 from sabir_runtime import Question, paths
 from sabir_runtime.contexts import BoundCall
@@ -58,12 +60,18 @@ class ExecutionWorker(Protocol):
 
 
 class Execution:
-    """A run that this worker has claimed and performs. `known` are the calls stored before the claim."""
+    """A run that this worker has claimed and performs. `known` are the calls stored before the claim.
 
-    def __init__(self, worker: ExecutionWorker, hold: Hold, known: dict[str, CallRow]) -> None:
+    `headers` are the stored headers of the run's trace as JSON, or None. With them, a run that continues in another
+    process has the same trace.
+    """
+
+    def __init__(
+        self, worker: ExecutionWorker, hold: Hold, known: dict[str, CallRow], headers: str | None = None
+    ) -> None:
         self.hold = hold
         self.loop = asyncio.get_running_loop()
-        self._worker, self._ledger, self._known = worker, worker.ledger, known
+        self._worker, self._ledger, self._known, self._headers = worker, worker.ledger, known, headers
         self._numbers = max((call.number for call in known.values()), default=-1) + 1
         self._stopped: Exception | None = None
         self._task: asyncio.Task[Batch] | None = None
@@ -77,7 +85,8 @@ class Execution:
         """Perform the run's first call and return its batch. If the run is cancelled, wait until all its parts have
         stopped, and raise the error of `stop`, or else CancelledError.
         """
-        self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
+        with continue_work(json.loads(self._headers or "{}")):
+            self._task = asyncio.create_task(self.record(f"0:{call.name}", call))
         try:
             return await self._task
         except asyncio.CancelledError:
@@ -141,7 +150,8 @@ class Execution:
             return row.outcome()
         stored_batch = row.batch if row else None
         try:
-            with paths.enter(path), _enter_call(self, path):
+            with paths.enter(path), _enter_call(self, path), call.announced(self.hold.run):
+                await self._store_headers()
                 batch = loads(stored_batch) if stored_batch else await call.decide()
                 self.check()
                 text = stored_batch or dumps(batch)
@@ -167,6 +177,12 @@ class Execution:
             if existing is None:
                 raise failure from failure.__cause__
         return await self._continue_call(existing, path, call)
+
+    async def _store_headers(self) -> None:
+        """Store the headers of the run's first span, unless the run has headers or there is no telemetry plugin."""
+        if self._headers is None and (headers := work_headers()):
+            self._headers = json.dumps(headers)
+            await self._store(self._ledger.set_headers, self.hold, self._headers)
 
     async def _answer_call(self, paths_by_id: dict[int, str], call: BoundCall, message: Message) -> Message:
         """Return the stored result of an option call. If there is none, run the option and store its result."""

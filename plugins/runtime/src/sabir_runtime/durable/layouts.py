@@ -23,8 +23,11 @@ STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX sabir_runs_newest ON sabir_runs (created_at)",
         "CREATE INDEX sabir_runs_new ON sabir_runs (worker) WHERE epoch = 0",
     ),
+    3: ("ALTER TABLE sabir_runs ADD COLUMN headers TEXT",),
 }
 """The number of a layout → the statements that create this layout from the layout before."""
+NEW_COLUMNS = {3: "headers", 2: "holder"}
+"""The number of a layout → a column of `sabir_runs` that older layouts do not have."""
 LAYOUT = max(STEPS)
 """The number of the layout that this version writes."""
 SETUP_LOCK = 0x5AB1_D0AB
@@ -95,4 +98,5 @@ def _unnumbered_layout(connection: sa.Connection) -> int:
     tables = sa.inspect(connection)
     if not tables.has_table(runs.name):
         return LAYOUT
-    return 2 if any(column["name"] == "holder" for column in tables.get_columns(runs.name)) else 1
+    names = {column["name"] for column in tables.get_columns(runs.name)}
+    return next((layout for layout, name in NEW_COLUMNS.items() if name in names), 1)

@@ -151,6 +151,12 @@ class Ledger:
             known = {} if is_new else {call.path: call for call in self._read_calls(connection, run)}
         return row, Hold(run, row.epoch, worker), known
 
+    def set_headers(self, hold: Hold, headers: str) -> None:
+        """Store the headers of a run's trace, unless the run has headers. No effect if another worker has the run."""
+        is_first = sa.and_(runs.c.run == hold.run, runs.c.epoch == hold.epoch, runs.c.headers.is_(None))
+        with self._engine.begin() as connection:
+            connection.execute(sa.update(runs).where(is_first).values(headers=headers))
+
     def release(self, run: str, worker: str) -> None:
         """Record that a worker executes no part of a run any more. No effect if another worker holds the run."""
         with self._engine.begin() as connection:

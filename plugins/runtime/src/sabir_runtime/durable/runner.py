@@ -10,6 +10,7 @@ runner.
 """
 
 import asyncio
+import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,7 +18,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from sabir import Message
-from sabir.authoring import AsyncClosing
+from sabir.authoring import AsyncClosing, work_headers
 from sabir.errors import SettingsInvalid
 from sqlalchemy.exc import DBAPIError
 
@@ -389,7 +390,11 @@ class DurableRunner(Runner, AsyncClosing):
         """Return the row of a requested run."""
         settings, context = self._settings, stored_names(call.bound.context)[0]
         digest, request = request_of(call).digest, whole_request(call)
-        return RunRow(name, settings.application, settings.version, context, call.name, digest, request, worker=worker)
+        headers = work_headers()
+        return RunRow(
+            name, settings.application, settings.version, context, call.name, digest, request,
+            worker=worker, headers=json.dumps(headers) if headers else None,
+        )  # fmt: skip
 
 
 _shared: "DurableWorker | None" = None

@@ -200,7 +200,7 @@ class Runs(SyncClosing):
             self.ledger.call(run, at)
         forked = replace(
             origin, run=name_of(name), version=version or origin.version,
-            epoch=0, deaths=0, wish="run", fault=None, worker=None, holder=None,
+            epoch=0, deaths=0, wish="run", fault=None, worker=None, holder=None, headers=None,
             forked_from=f"{run} at {at}" if at else run,
         )  # fmt: skip
         stored = self.enqueue(forked, copies)

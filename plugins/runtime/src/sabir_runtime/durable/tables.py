@@ -180,6 +180,8 @@ class RunRow:
     """The worker that executes the run or a part of the run, even after a stop. None if there is none."""
     forked_from: str | None = None
     created_at: float = 0.0
+    headers: str | None = None
+    """The headers with which a worker's telemetry continues the trace of the run, as JSON. None if there are none."""
 
 
 @dataclass(frozen=True)

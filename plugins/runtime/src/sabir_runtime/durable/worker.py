@@ -269,7 +269,7 @@ class DurableWorker:
             log.info("run %s waits for a worker that has not released it yet", name)
             await asyncio.sleep(self.settings.beat if claim is None else 0)
         run, hold, known = claim
-        execution = Execution(self, hold, known)
+        execution = Execution(self, hold, known, run.headers)
         self._executions.add(execution)
         if self.is_closed:
             execution.stop(RunTaken(f"run {name!r} is unfinished, because its runner was closed"))

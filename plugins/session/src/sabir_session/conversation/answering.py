@@ -8,19 +8,20 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import sabir
-from sabir import RUNTIME, CallError, Message, Rendering, SabirError, SettingsInvalid
+from sabir import RUNTIME, CallError, Message, Rendering, SabirError, SettingsInvalid, TextPart
 from sabir.errors import OptionInvalid
 
 from sabir_session.conversation.answers import Answer
-from sabir_session.conversation.arguments import Content, QuestionOptions
+from sabir_session.conversation.arguments import Content, Instructions, QuestionOptions
 from sabir_session.conversation.event_buffers import AsyncEventBuffer, EventBuffer, Reservation, wait_for
 from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.evaluate import EvaluationArguments, check_functions, create_performer, finish_evaluation
 from sabir_session.evaluation.outputs import Requests
 from sabir_session.evaluation.performers import LoopPerformer, StepPerformer
+from sabir_session.evaluation.prompt_caches import CacheWatch, summarize_reports
 from sabir_session.evaluation.prompts import ApprovalPending, BudgetExhausted, ConversationNotFound
 from sabir_session.records import InstructionsMark
 
@@ -61,6 +62,7 @@ class QuestionAnswerer:
         self._sent_instructions: Message | None = None
         """The recorded instructions when this object recorded its last question."""
         self._reservation: Reservation | None = None
+        self._cache_watch = CacheWatch()
 
     async def answer(
         self,
@@ -117,10 +119,10 @@ class QuestionAnswerer:
         messages = (*question.instructions, *messages)
         if requests.sends_renderings:
             with storage.lend_messages(messages, question.mark) as sent:
-                rendering = requests.adapter.render(sent, **requests.call_arguments)
+                rendering = requests.adapter.render(requests.messages(sent), **requests.call_arguments)
         else:
             sent = storage.messages_with(messages, question.mark)
-            rendering = requests.adapter.render(sent, **requests.call_arguments)
+            rendering = requests.adapter.render(requests.messages(sent), **requests.call_arguments)
         if question.mark != "same" and storage.instructions is not self._sent_instructions:
             changed = f"the instructions of the conversation {storage.name!r} differ from the recorded instructions"
             logger.warning("%s; the recorded instructions are not sent any more", changed)
@@ -142,10 +144,12 @@ class QuestionAnswerer:
             arguments, buffer = question.arguments, reservation.buffer
             performer = create_performer(performer_class, session, evaluation, requests, arguments, buffer)
             performer.prepared, reservation.performer = rendering, performer
-            output = await finish_evaluation(evaluation, performer)
+            performer.cache_watch = self._cache_watch
+            self._cache_watch.reports = []
+            output = await finish_evaluation(evaluation, performer, conversation_id=self.storage.conversation_id)
         self._unanswered = None
         messages, replies = evaluation.last_turn
-        return Answer(replies, messages, output)
+        return Answer(replies, messages, output, summarize_reports(self._cache_watch.reports))
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question with all messages after it, and return these messages."""
@@ -170,6 +174,7 @@ class QuestionAnswerer:
         self.leave_abandoned()
         fork = QuestionAnswerer(self.storage.fork(name))
         fork._unanswered, fork._sent_instructions = self._unanswered, self._sent_instructions
+        fork._cache_watch = self._cache_watch.copy()
         return fork
 
     def close(self) -> None:
@@ -205,6 +210,14 @@ def instructions_change(
     if recorded is not None and (recorded is current or recorded.payload == current.payload):
         return (), "same"
     return (current,), "new"
+
+
+def instructions_content(message: Message | None) -> Instructions:
+    """Return the content of a system message: its text if it is one text, else its parts; "" without a message."""
+    if message is None:
+        return ""
+    is_text = len(message.parts) == 1 and isinstance(message.parts[0], TextPart)
+    return message.text if is_text else cast("Instructions", message.parts)
 
 
 @contextmanager

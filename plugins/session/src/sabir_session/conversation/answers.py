@@ -26,8 +26,10 @@ from sabir_session.conversation.event_buffers import (
     SyncEvents,
 )
 from sabir_session.evaluation.evaluations import Evaluation
-from sabir_session.evaluation.events import Event, OutputArrived, RequestStarted, TextArrived
+from sabir_session.evaluation.events import Event, TextArrived
 from sabir_session.evaluation.outputs import Outputs
+from sabir_session.evaluation.partials import OutputVersions, Partial
+from sabir_session.evaluation.prompt_caches import PromptCacheReport
 from sabir_session.evaluation.prompts import Output, sum_usages
 
 
@@ -38,7 +40,9 @@ class Answer(Generic[Output]):
     `replies` are all replies to the question, with the answer last. `messages` are the messages that the question added
     to the conversation: changed instructions, the question, all replies, results, and requests to correct an answer.
     `output` is the answer as a value of the output type, or the return value of the output function, as the validator
-    returned it. None without an output type and function.
+    returned it. With `output=str` it is the text. None without an output type and function. `prompt_cache` compares the
+    tokens that the provider read from its prompt cache with those that the requests share. None if no request was sent
+    for the answer, and for wrapped adapters.
 
     >>> import sabir_session
     >>> answer = sabir_session.Conversation("echo:m").ask_sync("Hello!")
@@ -49,6 +53,7 @@ class Answer(Generic[Output]):
     replies: tuple[Reply, ...]
     messages: tuple[Message, ...]
     output: Output
+    prompt_cache: PromptCacheReport | None = None
 
     @property
     def reply(self) -> Reply:
@@ -146,28 +151,6 @@ class Totals:
         return self._cost
 
 
-class PartialOutputParser(Generic[Output]):
-    """Parses the output of an answer while the answer arrives."""
-
-    def __init__(self, outputs: Outputs[Output] | None) -> None:
-        self._outputs = outputs
-        self._text = self._call = ""
-        self._part: Output | None = None
-
-    def __call__(self, event: Event) -> Output | None:
-        """Return the output if this event changed the output; else, or while required values are missing, None."""
-        if isinstance(event, RequestStarted):
-            self._text = self._call = ""
-        if self._outputs is None or not isinstance(event, TextArrived | OutputArrived):
-            return None
-        if isinstance(event, OutputArrived):
-            self._call += event.text
-        else:
-            self._text += event.text
-        earlier, self._part = self._part, self._outputs.parse_partial(self._call or self._text)
-        return None if self._part == earlier else self._part
-
-
 StartAnswer: TypeAlias = Callable[[Any], Coroutine[Any, Any, Answer[Output]]]
 """Starts to answer a question for an EventBuffer. The coroutine pauses until its events are read."""
 
@@ -177,7 +160,7 @@ class _EventSelection(Generic[Output]):
 
     def __init__(self, buffer: EventBuffer[Any], outputs: Outputs[Output] | None) -> None:
         self._buffer = buffer
-        self._parse_partial = PartialOutputParser(outputs)
+        self._versions: OutputVersions[Output] = OutputVersions(None) if outputs is None else outputs.versions()
 
     def event(self, event: Event) -> Event:
         """Return the event. Events of an unfinished earlier question are included."""
@@ -188,9 +171,9 @@ class _EventSelection(Generic[Output]):
         is_own = isinstance(event, TextArrived) and event.question == self._buffer.question
         return event.text if is_own and isinstance(event, TextArrived) else None
 
-    def output(self, event: Event) -> Output | None:
-        """Return the output of the new question if the event changed it; else None."""
-        return self._parse_partial(event) if event.question == self._buffer.question else None
+    def output(self, event: Event) -> Partial[Output] | None:
+        """Return the version of the new question's output if the event changed it; else None."""
+        return self._versions(event) if event.question == self._buffer.question else None
 
 
 class SyncAnswerStream(SyncClosing, Generic[Output]):
@@ -237,11 +220,14 @@ class SyncAnswerStream(SyncClosing, Generic[Output]):
         return SyncEvents(self, self._buffer, self._select.text)
 
     @property
-    def outputs(self) -> Iterator[Output]:
-        """An iterator over the versions of the output while it arrives, from the first version that fits its type.
+    def outputs(self) -> Iterator[Partial[Output]]:
+        """An iterator over the versions of the output while it arrives, from its first field on.
 
-        The validator is not called for these versions. A corrected answer begins again. Iterating discards the events.
-        Yields nothing for an output function, without an output type, and for replies that were recorded before.
+        A value that does not fit its type is left out of the versions. Errors are raised at the end of the iteration,
+        after the last retry: OutputInvalid, OutputTruncated and OutputRefused, as in `Conversation.ask`. A corrected
+        answer begins again, as does a text after option calls. The validator is called for the complete output only,
+        and its corrections are in `answer()`. Iterating discards the events. Yields nothing for an output function,
+        without an output type, and for replies that were recorded before.
         """
         return SyncEvents(self, self._buffer, self._select.output)
 
@@ -326,11 +312,14 @@ class AnswerStream(AsyncClosing, Generic[Output]):
         return AsyncEvents(self, self._buffer, self._select.text)
 
     @property
-    def outputs(self) -> AsyncIterator[Output]:
-        """An iterator over the versions of the output while it arrives, from the first version that fits its type.
+    def outputs(self) -> AsyncIterator[Partial[Output]]:
+        """An iterator over the versions of the output while it arrives, from its first field on.
 
-        The validator is not called for these versions. A corrected answer begins again. Iterating discards the events.
-        Yields nothing for an output function, without an output type, and for replies that were recorded before.
+        A value that does not fit its type is left out of the versions. Errors are raised at the end of the iteration,
+        after the last retry: OutputInvalid, OutputTruncated and OutputRefused, as in `Conversation.ask`. A corrected
+        answer begins again, as does a text after option calls. The validator is called for the complete output only,
+        and its corrections are in `answer()`. Iterating discards the events. Yields nothing for an output function,
+        without an output type, and for replies that were recorded before.
         """
         return AsyncEvents(self, self._buffer, self._select.output)
 

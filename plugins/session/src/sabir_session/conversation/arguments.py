@@ -4,6 +4,8 @@ chat.retries = -1 ──▶ SettingsInvalid: what was expected        Conversati
 chat.tools = […]  ──▶ AttributeError: what can be changed
 """
 
+import sys
+from abc import ABCMeta
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeAlias, TypedDict, TypeVar
@@ -17,7 +19,7 @@ from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
 from sabir_session.evaluation.events import Watch
 from sabir_session.evaluation.outputs import Outputs
-from sabir_session.evaluation.prompts import Options, Strict, Validator
+from sabir_session.evaluation.prompts import OUTPUT_MODES, Options, OutputMode, Strict, Validator
 from sabir_session.stores.store import Store
 
 Wanted = TypeVar("Wanted")
@@ -36,12 +38,27 @@ DEFAULT_NAME = "conversation"
 """The default name of a conversation in its store."""
 
 
+class HelpPage(ABCMeta):
+    """The metaclass of classes whose help() lists public names only. `dir()` of such a class lists all names.
+
+    It is an ABCMeta, so that a user's class can have a Conversation and an ABC as its bases.
+    """
+
+    def __dir__(cls) -> list[str]:
+        """Return the names of the class. `inspect.classify_class_attrs`, which help() calls, gets the public names."""
+        names = list(super().__dir__())
+        if sys._getframe(1).f_code.co_name != "classify_class_attrs":
+            return names
+        return [name for name in names if not name.startswith("_")]  # the class's own signature is shown above them
+
+
 class ConversationArguments(TypedDict, Generic[Wanted], total=False):
     """The optional arguments of Conversation except `output`. The docstring of Conversation explains each argument."""
 
     instructions: Instructions
     options: Options
     output_validator: Validator[Wanted] | None
+    output_mode: OutputMode | None
     retries: int
     settings: Settings | None
     strict: Strict | None
@@ -54,10 +71,11 @@ class ConversationArguments(TypedDict, Generic[Wanted], total=False):
 
 class QuestionArguments(TypedDict, Generic[Wanted], total=False):
     """The optional arguments of one question except `output`. `settings` override the conversation's settings field by
-    field, and `output_validator` replaces the conversation's validator.
+    field, and `output_validator` and `output_mode` replace the conversation's.
     """
 
     output_validator: Validator[Wanted] | None
+    output_mode: OutputMode | None
     settings: Settings | None
 
 
@@ -72,7 +90,7 @@ class QuestionOptions(NamedTuple):
     outputs: Outputs[Any] | None
     settings: Settings | None
     is_own: bool
-    """Whether both are the conversation's own: the question passed no output, no validator and no settings."""
+    """Whether both are the conversation's own: the question passed no output, validator, mode and settings."""
 
 
 Check = tuple[Callable[[object], bool], str]
@@ -87,6 +105,7 @@ ATTRIBUTES: Mapping[str, Check] = {
     ),
     "output": _ANY,
     "output_validator": _FUNCTION_OR_NONE,
+    "output_mode": (lambda value: value in OUTPUT_MODES, "'native', 'call', 'text', or None"),
     "retries": (lambda value: type(value) is int and value >= 0, "a whole number of at least 0"),
     "settings": (lambda value: value is None or isinstance(value, Settings), "sabir.Settings(…), or None"),
     "strict": (lambda value: not isinstance(value, str), "True, False, None, or kinds of loss, such as {'dropped'}"),

@@ -7,23 +7,18 @@
     Conversation ──▶ QuestionAnswerer ──▶ evaluate ──▶ Evaluation ──▶ records ──▶ session ──▶ journal
 
 A conversation is one evaluation that grows with each question, with the steps, records and budgets of `evaluate`.
-
-    chat.ask("…", output=Trip | Hotel) ──▶ Answer[Trip | Hotel]        a type, or the return type of a function
-    chat.ask("…") ──▶ Answer[Output]                                   the conversation's own output type
 """
 
-import sys
-from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from copy import copy
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Never, Unpack, cast, overload
+from typing import Any, Generic, Never, Unpack, overload
 
 import sabir
-from sabir import Adapter, Message, Option, Rendering, Settings, TextPart, Usage
+from sabir import Adapter, Message, Option, Rendering, Settings, Usage
 from sabir.authoring import AsyncClosing, OptionLike, SyncClosing
 from typing_extensions import TypeForm
 
@@ -31,6 +26,7 @@ from sabir_session.conversation.answering import (
     PreparedQuestion,
     QuestionAnswerer,
     instructions_change,
+    instructions_content,
     question_messages,
 )
 from sabir_session.conversation.answers import Answer, AnswerStream, SyncAnswerStream, Totals
@@ -40,6 +36,7 @@ from sabir_session.conversation.arguments import (
     AsyncFunction,
     Content,
     ConversationArguments,
+    HelpPage,
     Instructions,
     QuestionArguments,
     QuestionOptions,
@@ -50,40 +47,32 @@ from sabir_session.conversation.arguments import (
 from sabir_session.conversation.storage import ConversationStorage
 from sabir_session.evaluation.approval import Approve
 from sabir_session.evaluation.budgets import Budget
-from sabir_session.evaluation.evaluate import EvaluationArguments, build_outputs, build_requests, run_without_suspending
+from sabir_session.evaluation.evaluate import (
+    EvaluationArguments,
+    build_outputs,
+    build_requests,
+    run_without_suspending,
+)
 from sabir_session.evaluation.events import Watch
 from sabir_session.evaluation.outputs import RETRIES, Outputs
 from sabir_session.evaluation.performers import LoopPerformer, SyncPerformer
-from sabir_session.evaluation.prompts import Options, Output, Strict, Validator
+from sabir_session.evaluation.prompts import Options, Output, OutputMode, Strict, Validator
 from sabir_session.stores.names import check_name
 from sabir_session.stores.store import Store
 
 
-class _HelpPage(ABCMeta):
-    """The metaclass of classes whose help() lists public names only. `dir()` of such a class lists all names.
-
-    It is an ABCMeta, so that a user's class can have a Conversation and an ABC as its bases.
-    """
-
-    def __dir__(cls) -> list[str]:
-        """Return the names of the class. `inspect.classify_class_attrs`, which help() calls, gets the public names."""
-        names = list(super().__dir__())
-        if sys._getframe(1).f_code.co_name != "classify_class_attrs":
-            return names
-        return [name for name in names if not name.startswith("_")]  # the class's own signature is shown above them
-
-
-class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPage):
+class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPage):
     """A conversation with a model. It stores all messages, runs the options that the model calls, and can be reopened.
 
     `model` is `provider:model` or an adapter, `instructions` the system message. `output` is the type of the answers,
-    or a function to call with the model's values; None means text. If an answer does not fit, or that function or
-    `output_validator` raises ValueError, the model must answer again, up to `retries` times for each question, but not
-    after a refusal or a cut-off answer. `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in
-    `evaluate`. A budget limits the complete conversation, its `seconds` each question. `keep` is a Store, or the path
-    or URL of a store. Messages are stored there under `name` when they are complete; the same `keep` and `name` reopen
-    the conversation. Without `keep`, messages are only in memory. All arguments except `keep` and `name` are attributes
-    that can be changed between questions. A `with` block closes the conversation.
+    or a function to call with the model's values; `str` and None mean text. `output_mode` is how the output is
+    requested (see `OutputMode`). If an answer does not fit, or that function or `output_validator` raises ValueError,
+    the model must answer again, up to `retries` times for each question, but not after a refusal or a cut-off answer.
+    `options`, `settings`, `strict`, `budget`, `approve` and `watch` work as in `evaluate`. A budget limits the complete
+    conversation, its `seconds` each question. `keep` is a Store, or the path or URL of a store. Messages are stored
+    there under `name` when they are complete; the same `keep` and `name` reopen the conversation. Without `keep`,
+    messages are only in memory. All arguments except `keep` and `name` are attributes that can be changed between
+    questions. A `with` block closes the conversation.
 
     Raises ConversationBusy if another process or PostgresStore has opened the name, StoreError if the store cannot be
     opened, OptionInvalid, SettingsInvalid or WrongWord for wrong arguments, and the errors of `sabir.adapter`.
@@ -122,6 +111,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         instructions: Instructions = UNSET,
         options: Options = (),
         output_validator: Validator[Any] | None = None,  # by the overloads
+        output_mode: OutputMode | None = None,
         retries: int = RETRIES,
         settings: Settings | None = None,
         strict: Strict | None = None,
@@ -146,6 +136,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self.options = options
         self.output = output
         self.output_validator = output_validator
+        self.output_mode = output_mode
         self.retries = retries
         self.settings = settings
         self.strict = strict
@@ -182,11 +173,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
         Until you set a value, these are the recorded instructions. A new value holds from the next question on.
         """
-        message = self._current_instructions
-        if message is None:
-            return ""
-        is_text = len(message.parts) == 1 and isinstance(message.parts[0], TextPart)
-        return message.text if is_text else cast("Instructions", message.parts)
+        return instructions_content(self._current_instructions)
 
     @instructions.setter
     def instructions(self, instructions: Instructions) -> None:
@@ -266,6 +253,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
@@ -288,7 +276,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> asyncio.run(sabir_session.Conversation("echo:m").ask("41", output=int)).output
         41
         """
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         return await self._answerer.answer(LoopPerformer, content, options, self._prepare, None)
 
     @overload
@@ -310,15 +298,15 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> Answer[Any]:
         """Sync version of `ask`. Blocks the thread. Refuses coroutine functions as `evaluate_sync` does.
-        >>> import sabir_session
-        >>> sabir_session.Conversation("echo:m").ask_sync("Hello!").text
+        >>> import sabir_session; sabir_session.Conversation("echo:m").ask_sync("Hello!").text
         'Hello!'
         """
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         return run_without_suspending(self._answerer.answer(SyncPerformer, content, options, self._prepare, None))
 
     @overload
@@ -340,6 +328,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> AnswerStream[Any]:
@@ -356,7 +345,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> asyncio.run(texts(sabir_session.Conversation("echo:m")))
         ['Hello ', 'there!']
         """
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         start = partial(self._answerer.answer, LoopPerformer, content, options, self._prepare)
         return AnswerStream(start, options.outputs)
 
@@ -379,15 +368,22 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         *content: Content,
         output: Any = UNSET,  # by the overloads
         output_validator: Validator[Any] | None = None,
+        output_mode: OutputMode | None = None,
         settings: Settings | None = None,
         **misnamed: Never,
     ) -> SyncAnswerStream[Any]:
         """Sync version of `stream`. The answer advances only while you read it, in the thread that reads."""
-        options = self._question_options(output, output_validator, settings, misnamed)
+        options = self._question_options(output, output_validator, output_mode, settings, misnamed)
         start = partial(self._answerer.answer, SyncPerformer, content, options, self._prepare)
         return SyncAnswerStream(start, options.outputs)
 
-    def preview(self, *content: Content, output: object = UNSET, settings: Settings | None = None) -> Rendering:
+    def preview(
+        self,
+        *content: Content,
+        output: object = UNSET,
+        output_mode: OutputMode | None = None,
+        settings: Settings | None = None,
+    ) -> Rendering:
         """Return the first request that `ask` would send for new content, with its losses. Sends and records nothing.
 
         An unfinished earlier question is not finished first. Raises RenderingRefused for a loss in `strict`, or if
@@ -398,10 +394,10 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         >>> rendering.body["messages"], rendering.losses
         ([{'from': 'user', 'text': 'Hello!'}], ())
         """
-        question = self._prepare(self._question_options(output, None, settings, {}))
+        question = self._prepare(self._question_options(output, None, output_mode, settings, {}))
         messages = (*question.instructions, *question_messages(content))
         sent = self._answerer.storage.messages_with(messages, question.mark)
-        return self.adapter.render(sent, **question.requests.call_arguments)
+        return self.adapter.render(question.requests.messages(sent), **question.requests.call_arguments)
 
     def drop_last(self) -> tuple[Message, ...]:
         """Remove the last question, answered or not, with all messages after it. Return the removed messages.
@@ -462,7 +458,7 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
 
     def _default_outputs(self) -> Outputs[Any] | None:
         """Return the parser of the conversation's own output, or None for text. Cached until the attributes change."""
-        key = (self.output, self.output_validator, self.retries)
+        key = (self.output, self.output_validator, self.retries, None, self.output_mode)
         if self._outputs_cache is None or self._outputs_cache[0] != key:
             self._outputs_cache = key, build_outputs(*key)
         return self._outputs_cache[1]
@@ -471,15 +467,18 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=_HelpPa
         self,
         output: object,
         validator: Validator[Any] | None,
+        mode: OutputMode | None,
         settings: Settings | None,
         misnamed: Mapping[str, object],
     ) -> QuestionOptions:
         refuse_unknown_arguments("ask", misnamed, ("output", *QuestionArguments.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
-        if output is UNSET and validator is None:
+        if output is UNSET and validator is None and mode is None:
             return QuestionOptions(self._default_outputs(), settings or self.settings, settings is None)
-        outputs = build_outputs(self.output if output is UNSET else output, validator, self.retries)
+        own = output is UNSET and validator is None  # then the conversation's validator stays
+        output, validator = self.output if output is UNSET else output, self.output_validator if own else validator
+        outputs = build_outputs(output, validator, self.retries, mode, self.output_mode)
         return QuestionOptions(outputs, settings or self.settings, False)
 
     def _prepare(self, options: QuestionOptions | None) -> PreparedQuestion:

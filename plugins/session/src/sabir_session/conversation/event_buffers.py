@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import AbstractContextManager
+from contextvars import Context, copy_context
 from threading import get_ident
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
@@ -95,13 +96,18 @@ class EventBuffer(ABC, Generic[Result]):
 
 
 class SyncEventBuffer(EventBuffer[Result]):
-    """Runs the coroutine in the reader's thread, one event at a time."""
+    """Runs the coroutine in the reader's thread, one event at a time.
+
+    The coroutine has a copy of the reader's context variables, so that its changes, such as the current span, do not
+    hold for the reader's code between two events.
+    """
 
     def __init__(self, start: "Callable[[SyncEventBuffer[Result]], Coroutine[Any, Any, Result]]") -> None:
         super().__init__(start)
         self.result: Result | None = None
         self._events: deque[Event] = deque()
         self._steps: Coroutine[Any, Any, Result] | None = None
+        self._context: Context
         self._error: BaseException | None = None
         self._is_over = False
 
@@ -121,8 +127,9 @@ class SyncEventBuffer(EventBuffer[Result]):
             if self._is_over:
                 raise StopIteration
             try:
-                self._steps = self._steps or self._start(self)
-                self._steps.send(None)
+                if self._steps is None:
+                    self._steps, self._context = self._start(self), copy_context()
+                self._context.run(self._steps.send, None)
             except StopIteration as end:
                 self.result, self._is_over = end.value, True
             except BaseException as error:
@@ -134,7 +141,7 @@ class SyncEventBuffer(EventBuffer[Result]):
         """Stop the question's coroutine, which closes the connection. Recorded messages stay."""
         self._is_over = True
         if self._steps is not None:
-            self._steps.close()
+            self._context.run(self._steps.close)
 
 
 class AsyncEventBuffer(EventBuffer[Result]):

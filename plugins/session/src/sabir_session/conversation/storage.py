@@ -98,6 +98,11 @@ class ConversationStorage:
             self.close()
             raise
 
+    @property
+    def conversation_id(self) -> str:
+        """The conversation's id in traces: its name in a store. "" without a store, because the name is not unique."""
+        return "" if self._shared_store is None else self.name
+
     def _open_session(self, session: Session | None = None) -> None:
         if session is None:
             self._journal = None if self._shared_store is None else self._shared_store.store.journal(self.name)

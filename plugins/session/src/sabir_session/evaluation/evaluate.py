@@ -16,7 +16,7 @@ from collections.abc import Coroutine
 from typing import Any, Generic, TypedDict, TypeVar, Unpack, cast
 
 from sabir import Adapter, Message, Option, OutputInvalid, Settings, SettingsInvalid
-from sabir.authoring import show_arguments
+from sabir.authoring import AgentWork, announce_work, one_line, show_arguments
 from sabir.errors import OptionInvalid
 
 from sabir_session.evaluation.approval import Approve, apply_decision, denial_result
@@ -26,10 +26,12 @@ from sabir_session.evaluation.events import CallEnded, Reader, ReplyArrived, Req
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, RETRIES, Outputs, Requests, count_retries, output_received
 from sabir_session.evaluation.performers import CallRun, LoopPerformer, Recorder, StepPerformer, SyncPerformer
 from sabir_session.evaluation.prompts import (
+    OUTPUT_MODES,
     ApprovalPending,
     BudgetExhausted,
     Options,
     Output,
+    OutputMode,
     Prompt,
     PromptLike,
     PromptResponse,
@@ -56,6 +58,9 @@ class EvaluationArguments(TypedDict, total=False):
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
     output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
+    output_mode: how the output is requested: "native", "call" or "text"; default None, which is "native", or "call" if
+    a model accepts no schema.
+    agent: the name of the agent in traces; default "", for no name.
     """
 
     options: Options
@@ -66,6 +71,8 @@ class EvaluationArguments(TypedDict, total=False):
     watch: Watch | None
     retries: int
     output_validator: Validator[Any] | None
+    output_mode: OutputMode | None
+    agent: str
 
 
 class SessionArguments(TypedDict, total=False):
@@ -96,6 +103,9 @@ class EvaluateArguments(EvaluationArguments, SessionArguments, total=False):
     watch: a function that is called with progress events; replies are then streamed.
     retries: how often the model may correct an output that does not fit; default 2.
     output_validator: a function that may return a corrected output, or raise ValueError to refuse an output.
+    output_mode: how the output is requested: "native", "call" or "text"; default None, which is "native", or "call" if
+    a model accepts no schema.
+    agent: the name of the agent in traces; default "", for no name.
     session: the session that records every message; without a session nothing is stored.
     recorder: a coroutine function that performs each write to the session, for example in a thread. Sync evaluations do
     not use the recorder.
@@ -165,7 +175,8 @@ async def _run_evaluation(
 ) -> PromptResponse[Output]:
     """Check the arguments, run the evaluation to its end, and return the response."""
     evaluation, performer = _prepare_evaluation(caller, performer_class, adapter, prompt, how)
-    return _build_response(evaluation, cast("Output", await finish_evaluation(evaluation, performer)))
+    output = await finish_evaluation(evaluation, performer, agent=how.get("agent", ""))
+    return _build_response(evaluation, cast("Output", output))
 
 
 def _build_response(evaluation: Evaluation, output: Output) -> PromptResponse[Output]:
@@ -186,7 +197,8 @@ def _prepare_evaluation(
     Settings.refuse_misnamed(caller, how, tuple(EvaluateArguments.__annotations__))
     _check_types(caller, adapter, how)
     session, evaluation_id = how.get("session"), how.get("evaluation_id")
-    outputs = build_outputs(prompt.output, how.get("output_validator"), how.get("retries", RETRIES))
+    how_to_output = how.get("output_validator"), how.get("retries", RETRIES), how.get("output_mode")
+    outputs = build_outputs(prompt.output, *how_to_output)
     if session is not None:
         enable_inner_message_recording(session)
     requests = build_requests(adapter, outputs, how)
@@ -201,11 +213,25 @@ def _prepare_evaluation(
     return evaluation, performer
 
 
-def build_outputs(output: object, validator: Validator[Any] | None, retries: int) -> Outputs[Any] | None:
-    """Return the output parser; None for plain text. Raises SettingsInvalid for a validator without an output type."""
+def build_outputs(
+    output: object,
+    validator: Validator[Any] | None,
+    retries: int,
+    mode: OutputMode | None,
+    default_mode: OutputMode | None = None,
+) -> Outputs[Any] | None:
+    """Return the output parser; None without output type.
+
+    Raises SettingsInvalid for a validator without an output type, for an unknown mode, and for a mode without effect,
+    because the answer is a text. A default mode may have no effect.
+    """
     if output is None and validator is not None:
         raise SettingsInvalid("output_validator= needs an output to check; pass output= too (for evaluate: to Prompt)")
-    return None if output is None else Outputs(output, validator, retries)
+    if mode not in OUTPUT_MODES:
+        raise SettingsInvalid(f"output_mode={one_line(repr(mode), 60)} is unknown; use 'native', 'call' or 'text'")
+    if mode is not None and output in (None, str):
+        raise SettingsInvalid(f"output_mode={mode!r} needs an output that is not plain text; pass output= too")
+    return None if output is None else Outputs(output, validator, retries, mode or default_mode)
 
 
 def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: EvaluationArguments) -> Requests:
@@ -216,7 +242,7 @@ def build_requests(adapter: Adapter, outputs: Outputs[Any] | None, how: Evaluati
 
 def check_functions(performer_class: type[StepPerformer], requests: Requests) -> None:
     """Raise OptionInvalid or SettingsInvalid for a function that the performer class cannot run."""
-    for option in requests.options:
+    for option in requests.functions:
         option.check_runs(asynchronous=performer_class is LoopPerformer)
     if requests.outputs is not None and requests.outputs.is_asynchronous and performer_class is not LoopPerformer:
         raise SettingsInvalid(
@@ -238,7 +264,7 @@ def create_performer(
     """
     check_functions(performer_class, requests)
     calls = [call.message for call in evaluation.open_calls if not requests.has_output_name(call.message)]
-    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.options))
+    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.functions))
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
         reason = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
         remedy = "abandon the calls with follow_up(), or Conversation.drop_last()"
@@ -264,38 +290,53 @@ def _check_types(function: str, adapter: object, how: EvaluateArguments) -> None
         raise SettingsInvalid(f"{function}: budget is of type {type(budget).__name__}; write Budget(turns=…)")
 
 
-async def finish_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
-    """Continue an evaluation until it is over and its output fits.
+async def finish_evaluation(
+    evaluation: Evaluation, performer: StepPerformer, *, agent: str = "", conversation_id: str = ""
+) -> object:
+    """Continue an evaluation until it is over and its output fits, and announce this to telemetry as an agent's work.
 
-    Returns the output, or None without an output type. Raises BudgetExhausted, ApprovalPending and OutputError.
+    `agent` is the agent's name. `conversation_id` "" means the evaluation's id. Returns the output, or None without an
+    output type. Raises BudgetExhausted, ApprovalPending and OutputError.
     """
-    try:
-        for record in evaluation.unrecorded:
-            await performer.record(record)
-        evaluation.unrecorded = ()
-        while True:
-            if evaluation.open_calls:
-                await _answer_open_calls(evaluation, performer)
-            elif evaluation.is_over:
-                try:
-                    return await _read_output(evaluation, performer)
-                except OutputInvalid as error:
-                    await _request_correction(evaluation, performer, error)
-            else:
-                await _request_reply(evaluation, performer)
-    except BudgetExhausted as error:
-        if evaluation.replies:
-            error.response = _build_response(evaluation, None)
-        raise
-    finally:
-        performer.cancelled.set()
+    with announce_work(AgentWork("agent", agent, conversation_id or evaluation.heading.evaluation_id)) as work:
+        try:
+            return await _continue_evaluation(evaluation, performer)
+        except ApprovalPending:
+            work.is_waiting = True
+            raise
+        except BudgetExhausted as error:
+            if evaluation.replies:
+                error.response = _build_response(evaluation, None)
+            raise
+        finally:
+            performer.cancelled.set()
+
+
+async def _continue_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
+    for record in evaluation.unrecorded:
+        await performer.record(record)
+    evaluation.unrecorded = ()
+    while True:
+        if evaluation.open_calls:
+            await _answer_open_calls(evaluation, performer)
+        elif evaluation.is_over:
+            try:
+                return await _read_output(evaluation, performer)
+            except OutputInvalid as error:
+                await _request_correction(evaluation, performer, error)
+        else:
+            await _request_reply(evaluation, performer)
 
 
 async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> None:
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
     performer.spending.check()
     await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
-    reply = await performer.complete(performer.pop_prepared() or evaluation.messages_to_send)
+    reply = await performer.complete(
+        performer.prepare_request(performer.requests.messages(evaluation.messages_to_send))
+    )
+    if performer.cache_watch is not None:
+        performer.cache_watch.add_reply(reply)
     await performer.record(evaluation.add_reply(reply, performer.options_to_approve or ()))
     performer.spending.add(reply)
     await performer.emit_and_wait(ReplyArrived(reply, question=performer.question))

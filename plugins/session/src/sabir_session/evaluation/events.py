@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from sabir import BlockDelta, BlockEnd, BlockStart, Message, Reply, StreamEvent, TextPart
+from sabir import BlockDelta, BlockEnd, BlockStart, Message, OptionCallPayload, Reply, StreamEvent, TextPart
 from sabir.authoring import OptionCall
 from typing_extensions import TypeAliasType
 
@@ -99,7 +99,7 @@ class CallEnded:
 class OutputArrived:
     """The progress event for a piece of an output that the model sends as arguments of an option call, not as text.
 
-    Sent for models whose API accepts no schema of the answer.
+    Sent if the output mode is "call", and without a mode for models whose API accepts no schema of the answer.
 
     `text` is the new characters of the JSON. `question` is the id of the question's first message.
     """
@@ -136,17 +136,25 @@ class EventConverter:
         self._output_option = output_option
         self._question = question
         self._of_output: set[int] = set()
-        self._with_text: set[int] = set()
+        self._with_deltas: set[int] = set()
 
     def __call__(self, event: StreamEvent) -> TextArrived | OutputArrived | None:
         """Return the progress event for an event of the stream, or None for an event without new text."""
         if isinstance(event, BlockStart) and event.option_name == self._output_option:
             self._of_output.add(event.index)
-        if isinstance(event, BlockDelta) and event.kind == "text" and event.text:
-            self._with_text.add(event.index)
-            return TextArrived(event.text, question=self._question)
-        if isinstance(event, BlockDelta) and event.index in self._of_output:
-            return OutputArrived(event.text, question=self._question)
-        if isinstance(event, BlockEnd) and isinstance(event.block, TextPart) and event.index not in self._with_text:
-            return TextArrived(event.block.text, question=self._question)
+        if isinstance(event, BlockDelta) and event.text:
+            self._with_deltas.add(event.index)
+            return self._arrived(event.index, event.kind, event.text)
+        if isinstance(event, BlockEnd) and event.index not in self._with_deltas:  # the block arrived as a whole
+            block = event.block
+            text = block.text if isinstance(block, TextPart) else ""
+            text = block.raw_arguments or block.arguments_json if isinstance(block, OptionCallPayload) else text
+            return self._arrived(event.index, block.kind, text)
+        return None
+
+    def _arrived(self, index: int, kind: str, text: str) -> TextArrived | OutputArrived | None:
+        if kind == "text":
+            return TextArrived(text, question=self._question)
+        if index in self._of_output:
+            return OutputArrived(text, question=self._question)
         return None

@@ -1,22 +1,23 @@
 """The output of an evaluation: request, parse and validate an answer of a type, and let the model correct it.
 
-    Trip · Trip | Hotel · list[Trip] · int · a function ──▶ Outputs ── format ──▶ the schema of the reply's text
-                                                                    └─ option ──▶ a call, if a model accepts no schema
+    Trip · Trip | Hotel · list[Trip] · int · a function ──▶ Outputs ─ "native" ─▶ the schema of the reply's text
+                                                                    ├ "call" ───▶ the arguments of an option call
+                                                                    └ "text" ───▶ a message with the schema
+    str ──▶ the reply's text as it is
     reply ──read──▶ value ──finish──▶ the function's return value, checked by the validator
               └───────────────┴─ OutputInvalid ──▶ a message of the runtime, after which the model answers again
 
-A type whose schema is not an object is wrapped in an object, because vendors accept objects only. Its value is then
-unwrapped.
+Without a mode, the mode is "native", or "call" if a model accepts no schema. A type whose schema
+is not an object is wrapped in an object, because vendors accept objects only. Its value is then unwrapped.
 """
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any, Generic, Protocol, cast, get_origin
 
-from pydantic import BaseModel, TypeAdapter, ValidationError, create_model
+from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import from_json, to_json
 from sabir import (
@@ -51,7 +52,9 @@ from sabir.authoring import (
 from sabir.errors import OptionInvalid, OutputTruncated
 
 from sabir_session.evaluation.budgets import sends_renderings
-from sabir_session.evaluation.prompts import Output, Validator
+from sabir_session.evaluation.json_scanner import find_json
+from sabir_session.evaluation.partials import JSONVersions, OutputForm, OutputVersions, OutputWrapper, TextVersions
+from sabir_session.evaluation.prompts import Output, OutputMode, Validator
 
 MOST_VALUES = Bounds().most_values
 """The largest number of JSON values in an output. The bounds of a reply do not count values inside texts."""
@@ -60,9 +63,10 @@ RETRIES = 2
 _NO_SCHEMA = ("settings.response_format", "settings.response_format.schema")
 """The paths of the losses which show that a model accepts no schema of the answer."""
 
-_NUMBER_AT_END = re.compile(r"([:\[,]\s*)-?\d[-+.\deE]*$")
 OUTPUT_OPTION = "final_answer"
-"""The option whose arguments are the output, for models that accept no schema."""
+"""The option whose arguments are the output, if the output is requested as a call."""
+_TEXT_REQUEST = "Give your final answer as one JSON object that fits this JSON schema, and write nothing else:"
+"""The beginning of the message that requests an output as text."""
 
 
 class UserFunctionCaller(Protocol):
@@ -75,14 +79,24 @@ class UserFunctionCaller(Protocol):
 class Outputs(Generic[Output]):
     """The parser of an output. `output_type` is a type, or a function to call with the model's values.
 
-    `validator` checks the output, and `retries` is how often the model may correct an answer that does not fit. Raises
-    OptionInvalid for a function whose signature cannot be read, and SettingsInvalid for a type without a JSON schema.
+    `validator` checks the output, `retries` is how often the model may correct an answer that does not fit, and `mode`
+    how the output is requested. Raises OptionInvalid for a function whose signature cannot be read, and SettingsInvalid
+    for a type without a JSON schema.
     """
 
-    def __init__(self, output_type: object, validator: Validator[Output] | None = None, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        output_type: object,
+        validator: Validator[Output] | None = None,
+        retries: int = RETRIES,
+        mode: OutputMode | None = None,
+    ) -> None:
         self.retries = retries
+        self.mode = mode
+        self.is_plain_text = output_type is str
         self._validator = validator
         self._function = output_type if inspect.isroutine(output_type) or isinstance(output_type, partial) else None
+        self._form: OutputForm | None = None
         if self._function is not None:
             signature = Signature.of(self._function)
             if signature.provided:
@@ -91,9 +105,11 @@ class Outputs(Generic[Output]):
             name, schema, description = signature.name, signature.parameters, signature.description
             self._read: Callable[[JSONText], object] = signature.binder
         else:
-            name, adapter, schema = _build_validator(output_type)
+            name, adapter, inner = _build_validator(output_type)
+            schema = adapter.json_schema()
             description = str(schema.get("description", ""))
-            self._read = partial(_parse_json, adapter, output_type)
+            self._read = partial(_parse_json, adapter, inner)
+            self._form = OutputForm(self._read_output, adapter, inner, searches=mode == "text", most_values=MOST_VALUES)
         self.name = name
         self.format = ResponseFormat(name=name, schema=schema, description=description or None)
         parameters = {key: value for key, value in schema.items() if key not in ("title", "description")}
@@ -103,6 +119,17 @@ class Outputs(Generic[Output]):
     def is_asynchronous(self) -> bool:
         """Whether the function or the validator is a coroutine function."""
         return any(each is not None and Signature.is_asynchronous(each) for each in (self._function, self._validator))
+
+    @property
+    def is_requested_as_text(self) -> bool:
+        """Whether a message requests the output."""
+        return self.mode == "text" and not self.is_plain_text
+
+    @cached_property
+    def text_request(self) -> Message:
+        """The message that requests the output as JSON in the reply's text."""
+        schema = to_json(self.format.schema_view, fallback=dict).decode()
+        return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{_TEXT_REQUEST}\n{schema}"),)))
 
     def read(self, reply: Reply, call: str | None) -> object:
         """Return the value of a reply, from the arguments of the call with the invocation id `call`.
@@ -116,13 +143,13 @@ class Outputs(Generic[Output]):
         if not calls:
             with suppress(OutputInvalid, OutputTruncated):  # the errors below are more exact
                 reply.parse(object)  # raises for a refusal
+        if self.is_plain_text:
+            return reply.text
         text = calls[0].raw_arguments or calls[0].arguments_json if calls else reply.text
         try:
             if calls and calls[0].cut_off:  # the arguments that arrived may fit the type all the same
                 raise ArgumentsRefused("the call was cut off before its arguments were complete")
-            if has_more_values(text, MOST_VALUES):
-                raise ArgumentsRefused(f"the output has more than {MOST_VALUES:,} JSON values")
-            return self._read(JSONText(text))
+            return self._read_json(text)
         except (ArgumentsRefused, ValidationError) as error:
             if reply.finish_reason == "length":
                 cut = f"the reply for {self.name} was cut off at {len(text)} characters; raise max_output_tokens"
@@ -147,33 +174,36 @@ class Outputs(Generic[Output]):
             raise OutputInvalid(f"the answer was refused: {_describe_fault(error)}", reply) from error
         return cast("Output", value)
 
-    def parse_partial(self, text: str) -> Output | None:
-        """Return the output of an incomplete text, without calling the validator.
+    def versions(self) -> OutputVersions[Output]:
+        """Return the converter from the events of an answer to the versions of its output.
 
-        Returns None while a required value is missing, and always if the output is a function.
+        An output function has no versions, because it is called once, with the complete values.
         """
-        if self._function is not None:  # the function is called once, with the complete values
-            return None
-        with suppress(ValueError):
-            whole_numbers = _NUMBER_AT_END.sub(r"\1", text)  # more digits may follow
-            for value in _shorten_json(from_json(whole_numbers, allow_partial="trailing-strings")):
-                with suppress(ValueError):
-                    return cast("Output", self._unwrap(self._read(JSONText(to_json(value).decode()))))
-        return None
+        if self.is_plain_text:
+            return OutputVersions(TextVersions)
+        return OutputVersions(None if self._form is None else partial(JSONVersions, self._form))
+
+    def _read_json(self, text: str) -> object:
+        if self.mode == "text":
+            text = find_json(text, MOST_VALUES)
+        if has_more_values(text, MOST_VALUES):
+            raise ArgumentsRefused(f"the output has more than {MOST_VALUES:,} JSON values")
+        return self._read(JSONText(text))
+
+    def _read_output(self, text: str) -> object:
+        """Return the output of a complete JSON text, without calling the validator."""
+        try:
+            return self._unwrap(self._read_json(text))
+        except ArgumentsRefused as error:
+            raise ValueError(str(error)) from error
 
     def _unwrap(self, value: object) -> object:
-        return value.value if isinstance(value, _Wrapper) else value
-
-
-class _Wrapper(BaseModel):
-    """The object around a value whose own schema is not an object."""
-
-    value: Any
+        return value.value if isinstance(value, OutputWrapper) else value
 
 
 # The output type is Any: only the caller knows it.
-def _build_validator(output_type: Any) -> tuple[str, TypeAdapter[Any], dict[str, Any]]:
-    """Return the name, the validator and the JSON schema of a type, wrapped in an object if necessary."""
+def _build_validator(output_type: Any) -> tuple[str, TypeAdapter[Any], TypeAdapter[Any] | None]:
+    """Return the name of a type and its validator. If it is wrapped in an object, also return its own validator."""
     name = getattr(output_type, "__name__", "") or "output"
     is_class = isinstance(output_type, type)
     is_typing = is_class or get_origin(output_type) is not None or hasattr(output_type, "__supertype__")
@@ -185,22 +215,24 @@ def _build_validator(output_type: Any) -> tuple[str, TypeAdapter[Any], dict[str,
         schema = adapter.json_schema()
         root = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
         if root.get("type") == "object" and "properties" in root:
-            return name, adapter, schema
-        adapter = TypeAdapter(create_model(name, __base__=_Wrapper, value=(output_type, ...)))
-        return name, adapter, adapter.json_schema()
+            return name, adapter, None
+        wrapped = TypeAdapter[Any](create_model(name, __base__=OutputWrapper, value=(output_type, ...)))
+        wrapped.json_schema()
+        return name, wrapped, adapter
     except (PydanticUserError, TypeError) as error:
         reason = f"output={one_line(repr(output_type), 80)} has no JSON schema"
         raise SettingsInvalid(f"{reason}: {one_line(error)}") from None
 
 
-def _parse_json(adapter: TypeAdapter[Any], output_type: Any, text: JSONText) -> object:
+def _parse_json(adapter: TypeAdapter[Any], inner: TypeAdapter[Any] | None, text: JSONText) -> object:
     """Return the value of a JSON text. Also accepts a value without the object around it, as some models answer."""
     try:
         return adapter.validate_json(text)
     except ValidationError:
-        with suppress(ValueError):
-            if not (isinstance(answer := from_json(text), dict) and [*answer] == ["value"]):
-                return TypeAdapter[Any](output_type).validate_json(text)
+        if inner is not None:
+            with suppress(ValueError):
+                if not (isinstance(answer := from_json(text), dict) and [*answer] == ["value"]):
+                    return inner.validate_json(text)
         raise
 
 
@@ -222,6 +254,11 @@ class Requests:
         self._strict = strict
 
     @property
+    def functions(self) -> tuple[Option, ...]:
+        """The options that run in this program. A native option without `otherwise` runs at the vendor only."""
+        return tuple(function for option in self.options for function in option.answered_here)
+
+    @property
     def speaks_as(self) -> str:
         """The policy whose messages the adapter sends as the model's."""
         return str(getattr(self.adapter, "speaks_as", "llm"))
@@ -233,10 +270,14 @@ class Requests:
 
     @cached_property
     def sends_output_option(self) -> bool:
-        """Whether the output is requested as a call, because a model of the adapter accepts no schema."""
-        if self.outputs is None:
+        """Whether the output is requested as a call: by its mode, or because a model accepts no schema."""
+        if self.outputs is None or self.outputs.is_plain_text:
             return False
-        how = CallArguments(options=self.options, settings=self._with_response_format(self.outputs), strict=False)
+        if self.outputs.mode is not None:
+            return self.outputs.mode == "call"
+        how = CallArguments(
+            options=self.options, settings=self._with_response_format(self.outputs.format), strict=False
+        )
         members = getattr(self.adapter, "members", (self.adapter,))
         losses = [loss for each in members for loss in each.render([user("?")], **how).losses]
         return any(loss.kind == "dropped" and loss.path in _NO_SCHEMA for loss in losses)
@@ -249,13 +290,14 @@ class Requests:
         """
         options, settings = self.options, self._settings
         if self.outputs is not None and self.sends_output_option:
-            if OUTPUT_OPTION in [option.name for option in options]:
-                reason = f"{self.adapter.target} accepts no schema, so {OUTPUT_OPTION!r} is reserved for the output"
+            if OUTPUT_OPTION in [option.name for option in self.functions]:
+                cause = "output_mode='call'" if self.outputs.mode else f"{self.adapter.target} accepts no schema"
+                reason = f"{cause}, so {OUTPUT_OPTION!r} is reserved for the output"
                 raise OptionInvalid(f"{reason}; rename your option of this name with sabir.option(name=…)")
             options = (*options, self.outputs.option)
             settings = self._merge_settings(Settings(option_choice="required"))
-        elif self.outputs is not None:
-            settings = self._with_response_format(self.outputs)
+        elif self._requested_format is not None:
+            settings = self._with_response_format(self._requested_format)
         return CallArguments(options=options, settings=settings, strict=self._strict)
 
     def is_output(self, call: OptionCall) -> bool:
@@ -264,15 +306,29 @@ class Requests:
 
     def has_output_name(self, call: OptionCall) -> bool:
         """Return whether a call has the name of the output's option, and no option of the caller has this name."""
-        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.options]
+        return call.call.option_name == OUTPUT_OPTION not in [each.name for each in self.functions]
 
     def correction(self, error: OutputInvalid) -> Message:
         """Return the message that tells the model why its answer was refused, and asks for another answer."""
         request = f"Answer again, by the option {OUTPUT_OPTION}." if self.sends_output_option else "Answer again."
         return Message(policy=RUNTIME, payload=PartsPayload(parts=(TextPart(text=f"{error}. {request}"),)))
 
-    def _with_response_format(self, outputs: Outputs[Any]) -> Settings:
-        return self._merge_settings(Settings(response_format=outputs.format))
+    def messages(self, messages: list[Message]) -> list[Message]:
+        """Return the messages of a request: these, and the message that requests the output as text, if any.
+
+        That message is not recorded, because it holds for the next reply only.
+        """
+        outputs = self.outputs
+        return [*messages, outputs.text_request] if outputs is not None and outputs.is_requested_as_text else messages
+
+    @property
+    def _requested_format(self) -> ResponseFormat | None:
+        """The response format of each request, or None if the output is not requested by a response format."""
+        outputs = self.outputs
+        return None if outputs is None or outputs.is_plain_text or outputs.mode == "text" else outputs.format
+
+    def _with_response_format(self, response_format: ResponseFormat) -> Settings:
+        return self._merge_settings(Settings(response_format=response_format))
 
     def _merge_settings(self, defaults: Settings) -> Settings:
         return defaults if self._settings is None else self._settings.laid_over(defaults)
@@ -290,17 +346,3 @@ def count_retries(messages: Iterable[Message]) -> int:
 
 def _describe_fault(error: ValueError) -> str:
     return describe_validation_error(error) if isinstance(error, ValidationError) else one_line(str(error))
-
-
-def _shorten_json(value: Any) -> Iterator[Any]:  # any JSON
-    """Yield an incomplete JSON value, then the value without its last item, from the innermost to the outermost."""
-    yield value
-    around = []
-    while isinstance(value, dict | list) and value:
-        key = next(reversed(value)) if isinstance(value, dict) else len(value) - 1
-        around.append((value, key))
-        value = value[key]
-    whole = around[0][0] if around else None
-    for holder, key in reversed(around):
-        del holder[key]
-        yield whole

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sabir
 from sabir import Message, Rendering, Reply, SettingsInvalid, ToolContext
-from sabir.authoring import CallArguments, CallDepth, OptionCall, Signature, call_function, run_in_thread
+from sabir.authoring import (
+    AgentWork,
+    CallArguments,
+    CallDepth,
+    OptionCall,
+    Signature,
+    announce_work,
+    call_function,
+    run_in_thread,
+)
 from typing_extensions import TypeAliasType
 
 from sabir_session.evaluation.approval import Approve, Decision, as_decision
@@ -26,6 +35,7 @@ from sabir_session.evaluation.budgets import Spending
 from sabir_session.evaluation.evaluations import OpenCall
 from sabir_session.evaluation.events import CallProgress, CallStarted, Event, EventConverter, Reader, Watch
 from sabir_session.evaluation.outputs import OUTPUT_OPTION, Requests
+from sabir_session.evaluation.prompt_caches import CacheWatch
 from sabir_session.evaluation.prompts import BudgetExhausted
 from sabir_session.records import InnerMessage
 from sabir_session.state.session import Session
@@ -62,7 +72,8 @@ class StepPerformer(ABC):
     """The I/O of an evaluation: requests, session, budget, approval and watchers.
 
     `question` is the id of the question's first message, for the events. `prepared` is the rendering of the first
-    request, or None if the request was not rendered before. `cancelled` is set when running options must stop.
+    request, or None if the request was not rendered before. `cache_watch` compares the requests for their use of a
+    prompt cache, or is None. `cancelled` is set when running options must stop.
     """
 
     requests: Requests
@@ -73,13 +84,14 @@ class StepPerformer(ABC):
     reader: Reader | None = None
     question: str = ""
     prepared: Rendering | None = None
+    cache_watch: CacheWatch | None = None
     cancelled: Signal = field(default_factory=Signal, init=False)
     recorder: Recorder | None = field(default=None, init=False)
 
     @property
     def options_to_approve(self) -> frozenset[str] | None:
         """The options whose calls need approval; None without an `approve` function."""
-        return None if self.approve is None else frozenset(option.name for option in self.requests.options)
+        return None if self.approve is None else frozenset(option.name for option in self.requests.functions)
 
     async def record(self, record: InnerMessage) -> None:
         """Append a record to the session. Without a session, do nothing."""
@@ -124,6 +136,14 @@ class StepPerformer(ABC):
         """Return the rendering of the first request, and None in later calls."""
         prepared, self.prepared = self.prepared, None
         return prepared
+
+    def prepare_request(self, messages: list[Message]) -> list[Message] | Rendering:
+        """Return what to send for these messages: a rendering that the cache watch noted, or else the messages."""
+        rendering = self.pop_prepared()
+        if self.cache_watch is None or not self.requests.sends_renderings:
+            return rendering or messages
+        rendering = rendering or self.requests.adapter.render(messages, **self.requests.call_arguments)
+        return self.cache_watch.add_request(rendering, messages, self.requests)
 
     def arguments_for(self, request: list[Message] | Rendering) -> CallArguments:
         """Return the arguments of a request; none for a rendering, which contains them."""
@@ -243,9 +263,14 @@ class SyncPerformer(StepPerformer):
         raise self.time_over_error([run])
 
     def _run_call(self, run: CallRun, context: ToolContext) -> EndedCall:
-        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
-            (result,) = sabir.answer_sync([run.message], self.requests.options)
-        return EndedCall(run, result)
+        name = run.message.call.option_name
+        with (
+            announce_work(AgentWork("option", name, option_call=run.message)) as work,
+            context.entered(),
+            CallDepth.one_deeper(name),
+        ):
+            (work.option_result,) = sabir.answer_sync([run.message], self.requests.options)
+            return EndedCall(run, work.option_result)
 
 
 @dataclass
@@ -294,9 +319,14 @@ class LoopPerformer(StepPerformer):
 
     async def _run_call(self, run: CallRun) -> EndedCall:
         context = self.create_context(run, _in_loop_thread(self.emit))
-        with context.entered(), CallDepth.one_deeper(run.message.call.option_name):
-            (result,) = await sabir.answer([run.message], self.requests.options)
-        return EndedCall(run, result)
+        name = run.message.call.option_name
+        with (
+            announce_work(AgentWork("option", name, option_call=run.message)) as work,
+            context.entered(),
+            CallDepth.one_deeper(name),
+        ):
+            (work.option_result,) = await sabir.answer([run.message], self.requests.options)
+            return EndedCall(run, work.option_result)
 
     async def next_result(self) -> EndedCall:
         """Wait for the next call that ends. When the time is over, cancel all calls and raise BudgetExhausted."""
@@ -327,7 +357,7 @@ class LoopPerformer(StepPerformer):
         running = self._running
         sync_options = {
             each.name
-            for each in self.requests.options
+            for each in self.requests.functions
             if each.function and not Signature.is_asynchronous(each.function)
         }
         # Threads cannot be cancelled, so options in threads may still run.

@@ -15,7 +15,7 @@ CallError, the session contains everything that was done: evaluate again with `r
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Generic
+from typing import Any, Generic, Literal
 
 import sabir
 from sabir import Message, Reply, SabirError, Usage
@@ -36,6 +36,12 @@ Strict = TypeAliasType("Strict", LossKinds)
 """The kinds of loss that raise RenderingRefused before a request is sent, for example {"dropped"}. True means dropped
 and downgraded, False means no kind. A loss is something that the model's API cannot represent."""
 
+OutputMode = TypeAliasType("OutputMode", Literal["native", "call", "text"])
+"""How an output is requested. "native": by the vendor's response format, and a loss reports a model that has none.
+"call": as the arguments of the option `final_answer`, which the model must call. "text": by a message with the JSON
+schema; the JSON is then found in the reply's text."""
+OUTPUT_MODES = (None, "native", "call", "text")
+
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
@@ -49,8 +55,8 @@ class Prompt(Generic[Output]):
     `ns` (a namespace) and `key` identify the prompt when an evaluation is resumed, even if the texts have changed. A
     prompt without both must have the recorded content, or no content, to be resumed. `system` is the system message, a
     text or a tuple of texts and parts; "" means no system message. `messages` are stored as a tuple. `output` is the
-    type of the answer, any type that pydantic validates, or a function to call with the model's values. None means a
-    text.
+    type of the answer, any type that pydantic validates, or a function to call with the model's values. `str` and None
+    mean text.
 
     Raises WrongWord if `messages` has values that are not messages.
 

@@ -9,11 +9,15 @@ from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.connection_errors import ConnectionErrorCases
 from sabir_testing.families.contract import ContractCases
 from sabir_testing.families.documented_words import DocumentedErrorCases, DocumentedReplyCases
+from sabir_testing.families.embeddings import EmbeddingCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
 from sabir_testing.families.further_replies import FurtherReplyCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
+from sabir_testing.families.lossless_history import LosslessHistoryCases
+from sabir_testing.families.lossless_replies import LosslessReplyCases, LosslessStreamCases
+from sabir_testing.families.lossless_requests import LosslessRequestCases
 from sabir_testing.families.replies import ReplyCases
 from sabir_testing.families.requests import RequestCases
 from sabir_testing.families.stored_meanings import StoredMeaningCases
@@ -26,18 +30,23 @@ class _CommonCases(
     ContractCases,
     RequestCases,
     CompleteRequestCases,
+    LosslessRequestCases,
     LawCases,
     StoredRequestCases,
     StoredMeaningCases,
+    LosslessHistoryCases,
     ReplyCases,
     ChangedReplyCases,
     FurtherReplyCases,
     DocumentedReplyCases,
+    LosslessReplyCases,
     StreamCases,
+    LosslessStreamCases,
     FramingCases,
     ErrorCases,
     DocumentedErrorCases,
     HandoverCases,
+    EmbeddingCases,
 ):
     """The families of both kinds of suites."""
 

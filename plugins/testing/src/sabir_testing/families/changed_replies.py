@@ -9,15 +9,21 @@ a call in a list   twice            ──▶ two calls
 
 import re
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import pytest
 from sabir.authoring import OptionCall
 
-from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
+from sabir_testing.kit.changed_answers import (
+    DELETED,
+    ChangeableAnswer,
+    Changes,
+    Place,
+    changeable_answers,
+    renumbered,
+)
 from sabir_testing.kit.failures import expect
-from sabir_testing.kit.service import OWN_ID, AnswerCases, Service
+from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import since_api
 from sabir_testing.reading import fragments_of, member_at, objects, paths_in, walk
 
@@ -185,7 +191,7 @@ def _with_second_call(answer: ChangeableAnswer, call: OptionCall) -> Changes:
             elements = member_at(document, path)
             calls = [each for each in elements if _contains_call(each, call)] if isinstance(elements, list) else []
             if calls and path:
-                second = _renumbered(calls[-1], len(elements))
+                second = renumbered(calls[-1], len(elements))
                 return {Place(number, path): [*elements, second]}
         return {}  # the stream sends its calls one by one
     return {}
@@ -197,16 +203,3 @@ def _contains_call(document: Any, call: OptionCall) -> bool:
     own_texts = {leaf.value for leaf in walk(document) if not leaf.is_name}
     has_rest = {payload.invocation_id, payload.raw_arguments} & (own_texts - {None})
     return payload.option_name in own_texts and bool(has_rest or payload.arguments in objects(document))
-
-
-def _renumbered(element: Any, position: int) -> Any:
-    """Return a copy of a list's element with other ids, and with its position as index."""
-    copy = deepcopy(element)
-    for inner in objects(copy):
-        assert isinstance(inner, dict)
-        for name, own in inner.items():
-            if isinstance(own, str) and OWN_ID.search(name):
-                inner[name] = f"{own}-2"
-            elif name == "index" and type(own) is int:
-                inner[name] = position
-    return copy

@@ -298,7 +298,7 @@ def _strings_to_return(reply: Reply, *, needs_state: bool) -> Iterator[tuple[str
             if text and not (part.kind == "reasoning" and needs_state and state is None):
                 yield part.kind, text
             yield from (("state", value) for value in texts(state))
-            yield from (("block", value) for value in texts(getattr(part, "block", None)))
+            yield from (("block", value) for name in ("block", "raw") for value in texts(getattr(part, name, None)))
 
 
 def _cassette_names(service: Service) -> list[tuple[str, Suffix]]:

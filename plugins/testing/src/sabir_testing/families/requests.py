@@ -28,7 +28,7 @@ from sabir_testing.histories.samples import (
 )
 from sabir_testing.kit.capabilities import CAPABILITIES, DOWNGRADED, FORMS, FULL, MODALITIES, REFUSED, Grade
 from sabir_testing.kit.failures import ConformanceFailure, expect
-from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite
+from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 
 WORDS = "kit-words"
 QUESTION = message_by("user", "Do you know the kit's book?")
@@ -45,6 +45,11 @@ VALUES: Mapping[str, tuple[Any, Sequence[str]]] = {
     "object": ({"kit_key": "kit-value"}, ["kit_key", "kit-value"]),
     "list": (["kit-first", "kit-second"], ["kit-first", "kit-second"]),
     "number": (18.25, ["18.25"]),
+}
+NATIVE = {
+    "web_search": sabir.web_search(),
+    "code_execution": sabir.code_execution(),
+    "mcp_server": sabir.mcp_server("https://example.org/kit-mcp"),
 }
 OPTION_TEXTS = {"name": "lookup", "description": "Finds a word in the kit's book.", "parameters": "kit_word"}
 
@@ -167,8 +172,9 @@ class RequestCases(Suite):
 
     @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "option_choice"])
     def test_a_setting_is_sent_or_reported(self, subject: AdapterUnderTest, name: str) -> None:
-        """A setting changes the request, and another value (except of `reasoning_effort`) changes it in another way, or
-        the setting is in the losses.
+        """A setting changes the request, and another value (except of `reasoning_effort` and `prompt_cache`) changes it
+        in another way, or the setting is in the losses. If an API caches all prompts by itself, `prompt_cache` need not
+        be sent, but a lifetime is in the losses.
         """
         request, changed = (_request_with(subject, name, value) for value in SETTINGS[name][:2])
         is_carried = request.body != changed.body
@@ -176,7 +182,9 @@ class RequestCases(Suite):
             request = changed if changed.losses else request
         else:
             is_new = request.body != _request_with(subject, name, None).body
-            is_carried = is_new and (name == "reasoning_effort" or is_carried)
+            is_carried = is_new and (name in ("reasoning_effort", "prompt_cache") or is_carried)
+        if name == "prompt_cache" and not is_carried:
+            is_carried = bool(request.losses) and not _request_with(subject, name, True).losses
         grade_by_losses(subject, f"settings.{name}", request, is_carried=is_carried, path=f"settings.{name}")
 
     @pytest.mark.parametrize("name", ZEROS)
@@ -209,13 +217,53 @@ class RequestCases(Suite):
         is_carried = is_new or choice == "auto" or "auto" not in lossless  # the API's default need not be sent
         grade_by_losses(subject, f"option_choice.{choice}", request, is_carried=is_carried, path=path)
 
-    @pytest.mark.parametrize("name", WIRE_SETTINGS)
+    @pytest.mark.parametrize("kind", NATIVE)
+    def test_a_native_option_is_sent_or_reported(self, subject: AdapterUnderTest, kind: str) -> None:
+        """An option for a tool that the vendor runs changes the request, or a loss reports the option."""
+        request = subject.request_for([QUESTION], [NATIVE[kind]])
+        is_carried = request.body != subject.request_for([QUESTION]).body
+        grade_by_losses(subject, f"native.{kind}", request, is_carried=is_carried, path="options")
+
+    def test_a_function_replaces_a_missing_tool(self, subject: AdapterUnderTest) -> None:
+        """If the vendor has no web search, the function in `otherwise` is offered instead."""
+        if "web_search" in subject.renderer().scope.tables.native:
+            return
+        request = subject.request_for([QUESTION], [sabir.web_search(otherwise=COUNT)])
+        is_sent = request.contains(COUNT.description) or any(loss.path == "options" for loss in request.losses)
+        what = "the vendor has no web search, but the function that the option names as `otherwise` is not in the body"
+        request.expect(is_sent, f"{what}; declare the options in RequestScope.options")
+
+    def test_a_native_call_of_another_vendor_is_sent_as_text(self, subject: AdapterUnderTest) -> None:
+        """A call of another vendor's own tool and its result are sent as text, and the vendor's block is not sent."""
+        block = {"kit_block": "kit-block-of-another-vendor"}
+        shared: dict[str, Any] = {
+            "tool": "kit_search",
+            "pair_id": "kit-search-1",
+            "dialect": "kit.elsewhere",
+            "raw": block,
+        }
+        call = sabir.NativeCallPart(**shared, queries=("kit-query-words",))
+        page = sabir.NativeReference(url="https://example.org/kit-page", title="kit-page-title")
+        pages = sabir.NativeResultPart(**shared, sources=(page,))
+        answer = message_by("llm", call, pages, "Found.")
+        request = subject.request_for([QUESTION, answer, message_by("user", "And?")])
+        for mark in ("kit-query-words", "kit-page-title"):
+            what = f"{mark!r}, of a search by another vendor's model, is neither in the body nor in the losses"
+            request.expect(request.contains(mark) or is_dropped(answer, request), what)
+        what = "the block of another vendor's tool is in the body; send only the pieces of Entry.pieces"
+        request.expect(not request.contains("kit-block-of-another-vendor"), what)
+
+    @pytest.mark.parametrize("name", [name for name in WIRE_SETTINGS if name != "prompt_cache"])
     def test_a_setting_is_looked_at(self, subject: AdapterUnderTest, name: str) -> None:
         """`encode_request` reads every setting from its scope, even if only to report a loss."""
-        settings = Settings(**{name: SETTINGS[name][0]})
-        unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
-        what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
-        expect(not unread, what, losses=unread)
+        _check_read(subject, name)
+
+    @since_api(2)
+    def test_a_newer_setting_is_looked_at(self, subject: AdapterUnderTest) -> None:
+        """`encode_request` reads the setting `prompt_cache`, even if only to report a loss. Adapters for an earlier
+        version of the plugin contract do not know this setting.
+        """
+        _check_read(subject, "prompt_cache")
 
     def test_an_unknown_setting_of_the_vendor_is_refused(self, subject: AdapterUnderTest) -> None:
         """An unknown vendor setting in the provider's section raises SettingsInvalid, which names the setting."""
@@ -252,14 +300,32 @@ class RequestCases(Suite):
             raise ConformanceFailure(what)
 
 
+def _check_read(subject: AdapterUnderTest, name: str) -> None:
+    """Raise ConformanceFailure if `encode_request` does not read the setting `name` from its scope."""
+    settings = Settings(**{name: SETTINGS[name][0]})
+    unread = [loss for loss in subject.must_render([QUESTION], OPTIONS, settings).losses if is_unread(loss)]
+    what = f"encode_request does not read the setting {name!r}; send the setting, or report it by scope.losses.add"
+    expect(not unread, what, losses=unread)
+
+
 def _request_with(subject: AdapterUnderTest, name: str, value: Any) -> RenderedHistory:
-    """Return a rendering with a setting. Options are offered for `parallel_options` only."""
-    return subject.request_for([QUESTION], OPTIONS if name == "parallel_options" else (), Settings(**{name: value}))
+    """Return a rendering with a setting. Options are offered for `parallel_options` and `prompt_cache` only, and the
+    history for `prompt_cache` begins with closed turns.
+    """
+    is_cache = name == "prompt_cache"
+    history = [QUESTION, message_by(subject.adapter.speaks_as, "On page 12."), QUESTION] if is_cache else [QUESTION]
+    options = OPTIONS if is_cache or name == "parallel_options" else ()
+    return subject.request_for(history, options, Settings(**{name: value}))
 
 
 def is_lost_message(history: Sequence[Message], request: RenderedHistory) -> bool:
     """Return whether a loss names one of these messages."""
     return bool({loss.message_id for loss in request.losses} & {message.id for message in history})
+
+
+def is_dropped(message: Message, request: RenderedHistory) -> bool:
+    """Return whether a loss says that a part of the message was not sent."""
+    return any(loss.message_id == message.id and loss.kind == "dropped" for loss in request.losses)
 
 
 def without_words(item: JSONValue) -> JSONValue:

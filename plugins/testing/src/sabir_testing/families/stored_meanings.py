@@ -100,7 +100,7 @@ class StoredMeaningCases(Suite):
         for feature, _, request in _features_read(subject):
             body = json.loads(request.body)
             decoded = read_back(subject, dict(reversed(body.items())))
-            again = decoded and subject.render(decoded.messages, decoded.options, decoded.settings)
+            again = None if decoded is None else subject.render(decoded.messages, decoded.options, decoded.settings)
             what = (
                 f"what decode_history reads from a request with {feature} renders to another request if the fields of"
             )

@@ -99,7 +99,7 @@ def reply_content(reply: Reply | None, *, without: str = "") -> object:
         part
         for message in reply.messages
         for part in message.parts
-        if without and part.kind == "opaque" and without in part.model_dump_json()
+        if without and part.kind in ("native_call", "native_result", "opaque") and without in part.model_dump_json()
     }
     parts = [part for message in reply.messages for part in message.parts if part not in left_out]
     calls = [(each.call.option_name, each.call.arguments_json) for each in reply.option_calls]
@@ -300,6 +300,9 @@ def error_events(suite: Suite, stream: RecordedStream, body: str) -> list[Server
     is not a JSON object, unless the suite's `error_event` returns an event.
     """
     if (event := suite.error_event(body)) is not None:
+        who, kind = type(suite).__name__, type(event).__name__
+        what = f"{who}.error_event returns a value of the type {kind}; return a ServerEvent(data, name), or None"
+        expect(isinstance(event, ServerEvent), what)
         return [event]
     if not isinstance(as_json(body), Mapping):
         return []

@@ -65,6 +65,8 @@ def _orders_of_pairs(speakers: Speakers) -> Iterator[list[Message]]:
     yield [question, call, more, answer, reply]
     yield [question, call, reply, reply, more]
     yield [call, reply]
+    yield [message_by("system", "Rules.")]
+    yield [message_by("system", "Rules."), message_by("system", "More rules.")]
     yield [answer, question, question, answer, answer]
     planner = message_by("planner", "Plan.")
     yield [message_by("system", "Rules."), question, answer, message_by("system", "More rules."), more]

@@ -149,9 +149,10 @@ SETTINGS: Mapping[str, tuple[Any, ...]] = {
     "option_choice": ("none", "auto", "required", "lookup"),
     "parallel_options": (False, True),
     "response_format": (_response_format("kit_headline"), _response_format("kit_footnote")),
+    "prompt_cache": ("1h", "5m", True),
 }
 """Setting → sample values. The first two must produce different requests if the setting is sent, except for
-`reasoning_effort`.
+`reasoning_effort` and `prompt_cache`.
 """
 CHOICES = {"auto": "auto", "none": "none", "required": "required", "named": "lookup"}
 ZEROS = ("temperature", "top_p", "seed")

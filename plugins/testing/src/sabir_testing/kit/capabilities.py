@@ -38,6 +38,12 @@ CHOICES = {
     "named": "the model must call the named option",
 }
 
+NATIVE_TOOLS = {
+    "web_search": "web search",
+    "code_execution": "tool that runs code",
+    "mcp_server": "connection to MCP servers",
+}
+
 CAPABILITIES: Mapping[str, str] = {
     "system": "instructions at the start",
     "later_system": "instructions in the middle of a conversation",
@@ -48,8 +54,10 @@ CAPABILITIES: Mapping[str, str] = {
     "reasoning": "reasoning is requested, returned and sent back",
     **{f"settings.{name}": f"the setting {name}" for name in WIRE_SETTINGS if name != "option_choice"},
     **{f"option_choice.{name}": what for name, what in CHOICES.items()},
+    **{f"native.{kind}": f"the vendor's own {tool} as an option" for kind, tool in NATIVE_TOOLS.items()},
     "streaming": "answers as a stream",
     "count_tokens": "the vendor counts the tokens of a request",
     "stored_requests": "a stored request is converted to a history",
+    "embeddings": "vectors of texts, by the operation of this name",
 }
 """Capability → its description. The keys that a suite's `capabilities` may have."""

@@ -20,8 +20,8 @@ from sabir.errors import SabirError
 from sabir_testing.kit.asking import STREAMED, WHOLE, QuestionResult, Suffix
 from sabir_testing.kit.decoded_recordings import DecodedStream, RecordedStream
 from sabir_testing.kit.failures import ConformanceFailure
-from sabir_testing.kit.service import Service
-from sabir_testing.reading import JSONPath, as_json, compact_json, member_at, walk
+from sabir_testing.kit.service import OWN_ID, Service
+from sabir_testing.reading import JSONPath, as_json, compact_json, member_at, objects, walk
 
 DELETED = object()
 """As the new value of a place: the field is left out."""
@@ -71,6 +71,12 @@ class ChangeableAnswer:
     def decode(self, changes: Changes) -> DecodedStream:
         """Decode the answer with other values at some places. The result has a reply or an error."""
         return self._decode(self.changed(changes))
+
+    def decode_documents(self, documents: Sequence[Any]) -> DecodedStream:
+        """Decode other documents instead of the answer's. In a stream, DELETED leaves out an event, and a tuple of
+        documents replaces an event by several.
+        """
+        return self._decode(documents)
 
     def reply_to(self, changes: Changes, what: str) -> Reply:
         """Decode the answer with other values at some places, and return the reply. Raises ConformanceFailure if there
@@ -136,10 +142,26 @@ def _read_streamed(answer: QuestionResult, service: Service) -> ChangeableAnswer
     documents = tuple(as_json(event.data) for event in stream.events)
 
     def decode(changed: Sequence[Any]) -> DecodedStream:
-        return stream.decode_events(list(map(_with_data, stream.events, documents, changed)))
+        each_changed = zip(stream.events, documents, changed, strict=True)
+        return stream.decode_events([new for each in each_changed for new in _changed_events(*each)])
 
     return ChangeableAnswer(str(answer), answer.reply, documents, decode)
 
 
-def _with_data(event: ServerEvent, document: Any, changed: Any) -> ServerEvent:
-    return event if changed == document else event._replace(data=compact_json(changed))
+def _changed_events(event: ServerEvent, document: Any, changed: Any) -> Iterator[ServerEvent]:
+    """Yield the events that replace an event of a stream, by `ChangeableAnswer.decode_documents`."""
+    for each in changed if isinstance(changed, tuple) else () if changed is DELETED else (changed,):
+        yield event if each == document else event._replace(data=compact_json(each))
+
+
+def renumbered(element: Any, position: int) -> Any:
+    """Return a copy of a list's element with other ids, and with its position as index."""
+    copy = deepcopy(element)
+    for inner in objects(copy):
+        assert isinstance(inner, dict)
+        for name, own in inner.items():
+            if isinstance(own, str) and OWN_ID.search(name):
+                inner[name] = f"{own}-2"
+            elif name == "index" and type(own) is int:
+                inner[name] = position
+    return copy

@@ -157,12 +157,15 @@ def own_replies(subject: AdapterUnderTest) -> tuple[Reply, ...]:
     return tuple(reply for reply in read if reply is not None and reply.messages)
 
 
+_BOUND_KINDS = ("native_call", "native_result", "opaque", "reasoning")
+
+
 def own_parts(subject: AdapterUnderTest) -> tuple[Part, ...]:
-    """Return the parts that only the provider itself can read, each once: opaque parts, reasoning, texts with state or
-    citations, and the suite's `blocks`.
+    """Return the parts that only the provider itself can read, each once: opaque parts, calls and results of its own
+    tools, reasoning, texts with state or citations, and the suite's `blocks`.
     """
     parts = (part for reply in own_replies(subject) for message in reply.messages for part in message.parts)
-    bound = [part for part in parts if part.kind in ("opaque", "reasoning") or _is_annotated(part)]
+    bound = [part for part in parts if part.kind in _BOUND_KINDS or _is_annotated(part)]
     return tuple(dict.fromkeys((*bound, *subject.suite.blocks)))
 
 

@@ -121,6 +121,13 @@ def _describe_part(part: Any) -> str:  # any kind of part, unknown ones too
             return f"reasoning {_excerpt(part.text)}" + (" with state" if part.state else "")
         case "refusal":
             return f"refusal {_excerpt(part.text)}"
+        case "native_call" | "native_result":
+            what = f"native {part.kind.removeprefix('native_')} of {part.tool}"
+            return (
+                what
+                + (f" from {part.dialect}" if part.dialect else "")
+                + (f", pair {part.pair_id!r}" if part.pair else "")
+            )
         case "opaque":
             pair = f" that {part.pair} pair {part.pair_id!r}" if part.pair else ""
             return f"opaque part of {part.dialect}{pair}"

@@ -8,7 +8,7 @@ history ─▶ core's pairing ─▶ AnsweredTurn: calls and their results ─�
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, NamedTuple
@@ -156,30 +156,36 @@ def missing_states(messages: Iterable[Message], body: bytes, losses: Iterable[Lo
     ]
 
 
+_BLOCKS: Mapping[str, str] = {"native_call": "raw", "native_result": "raw", "opaque": "block"}
+"""Kind of a part → the attribute with its vendor's block. Other parts have a `state`."""
+
+
 def _states(message: Message) -> Iterator[tuple[str, str, JSONValue]]:
     """Yield each state and block of a message, after the kind of its part or call and its path in the message."""
     if message.call is not None:
         yield "option_call", "payload", message.call.state
     for index, part in enumerate(message.parts):
         if part.kind != "unknown":
-            yield part.kind, f"parts[{index}]", part.block if part.kind == "opaque" else part.state
+            yield part.kind, f"parts[{index}]", getattr(part, _BLOCKS.get(part.kind, "state"))
 
 
 def _readable_content(message: Message) -> JSONValue:
     """Return the content of a message that every provider can read: no state and no opaque parts."""
     payload: dict[str, Any] = message.model_dump(mode="json")["payload"]
-    parts = [{**part, "state": None} for part in payload.get("parts", ()) if part["kind"] != "opaque"]
+    unbound = {"state": None, "raw": None}
+    parts = [{**part, **unbound} for part in payload.get("parts", ()) if part["kind"] != "opaque"]
     return {**payload, "state": None, "parts": parts}
 
 
 def without_bound(message: Message) -> Message:
-    """Return the message without state, opaque blocks and reasoning. If no part remains, it gets an empty text."""
+    """Return the message without state, vendors' blocks and reasoning. If no part remains, it gets an empty text."""
     fields = message.model_dump(mode="json")
     fields["payload"].pop("state", None)
     if message.kind == "parts":
         parts = [part for part in fields["payload"]["parts"] if part["kind"] not in ("opaque", "reasoning")]
         for part in parts:
-            part.pop("state", None)
+            for name in ("state", "raw"):
+                part.pop(name, None)
         fields["payload"]["parts"] = parts or [{"kind": "text", "text": ""}]
     return load_stored(Message.model_validate, fields)
 

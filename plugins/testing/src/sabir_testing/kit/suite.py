@@ -317,12 +317,16 @@ class Suite:
     """Parts that only this provider creates and reads, in addition to those in its recordings. The laws are tested with
     them.
     """
+    embedding_model: ClassVar[str] = ""
+    """The name of an embedding model, for the requests of the family `embeddings`; "" for the adapter's model."""
+    embedding_responses: ClassVar[Mapping[str, Sequence[Sequence[float]]]] = {}
+    """Body of a response of the operation "embeddings" → its vectors, in the order of the texts."""
     examples: ClassVar[int] = 100
     """The number of random examples for each law."""
 
     def check_request(self, body: bytes) -> None:
-        """Raise AssertionError or ValueError for a body that the vendor would refuse. Override with a check by the
-        SDK's types; by default nothing is checked.
+        """Raise AssertionError or ValueError for a body that the vendor would refuse. `body` is the JSON that is sent,
+        as bytes. Override with a check by the SDK's types; by default nothing is checked.
         """
 
     @contextmanager
@@ -342,7 +346,8 @@ class Suite:
         return {"server": f"{self.adapter.target.provider}'s own service", "version": "not reported"}
 
     def error_event(self, body: str) -> ServerEvent | None:
-        """Return the stream event with which the service reports an error with this body.
+        """Return the stream event with which the service reports an error with this body, as a
+        `ServerEvent(data, event)`.
 
         With None, the default, the test cases use the body itself as the event. If the API's events have names, they
         try the body without a name, as "error" and as "exception".

@@ -27,6 +27,7 @@ from sabir.authoring import (
     LossLog,
     MediaRule,
     Modality,
+    NativeTool,
     RequestScope,
     Roles,
     ServerEvent,
@@ -53,9 +54,22 @@ AnswerEvent: TypeAlias = sabir.BlockStart | sabir.BlockDelta | sabir.BlockEnd | 
 _EVENT_ADAPTER: TypeAdapter[AnswerEvent] = TypeAdapter(AnswerEvent)
 _EVERY_FORM = MediaRule(url="", data="", file="")
 _ASSISTANT_PARTS = frozenset({"reasoning", "refusal", "opaque"})
+_NATIVE_TOOLS = ("code_execution", "mcp_server", "web_search")
+_NATIVE_FIELDS = frozenset({"allowed_tools", "authorization", "blocked_domains", "domains", "headers", "max_uses"})
+
+
+def _encode_native(
+    option: sabir.NativeOption, own: Mapping[str, JSONValue], scope: RequestScope
+) -> Mapping[str, JSONValue]:
+    """Return a native option as JSON, without its credentials."""
+    fields: dict[str, JSONValue] = option.model_dump(mode="json", exclude_defaults=True)
+    return {"native": [fields]}
+
+
 _TABLES = Tables(
     roles=Roles(native={"assistant": _ASSISTANT_PARTS}, citations="native"),
     media={(side, modality): _EVERY_FORM for side in get_args(Side) for modality in get_args(Modality)},
+    native=dict.fromkeys(_NATIVE_TOOLS, NativeTool(_encode_native, _NATIVE_FIELDS, lambda option: option.name)),
 )
 
 
@@ -200,7 +214,8 @@ def encode_request(scope: RequestScope) -> dict[str, JSONValue]:
         for each in scope.options
     ]
     settings = {name: value for name in WIRE_SETTINGS if (value := scope.settings.take(name)) is not None}
-    return {"model": scope.target.model, "options": options, "settings": settings}
+    choice = {} if scope.native_choice is None else {"option_choice": scope.native_choice}
+    return {"model": scope.target.model, "options": options, "settings": settings | choice, **scope.native}
 
 
 def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
@@ -215,7 +230,10 @@ def decode_history(body: bytes, scope: DecodeScope) -> sabir.DecodedHistory:
         messages.append(sabir.Message(policy=policy, payload=payload))
     return sabir.DecodedHistory(
         messages=tuple(messages),
-        options=tuple(sabir.Option(**each) for each in document["options"]),
+        options=(
+            *(sabir.Option(**each) for each in document["options"]),
+            *(sabir.NativeOption.model_validate(each) for each in document.get("native", ())),
+        ),
         settings=sabir.Settings(**document["settings"]),
         model=document["model"],
     )

@@ -13,8 +13,8 @@ from sabir.authoring import (
     Frozen,
     FrozenDict,
     JSONValue,
-    KnownPart,
     LossLog,
+    Piece,
     RequestScope,
     Turn,
     TurnScope,
@@ -64,7 +64,7 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONV
     return [{"role": turn.side, "content": _content(blocks)}] if blocks else []
 
 
-def _block(piece: KnownPart, state: Mapping[str, Any] = FrozenDict()) -> Wire:
+def _block(piece: Piece, state: Mapping[str, Any] = FrozenDict()) -> Wire:
     """A part as the wire has it; what else the vendor said of it is in its state."""
     if isinstance(piece, TextPart | ReasoningPart):
         return {"type": "text", **without_fields(state, "citations"), str(state.get("type", "text")): piece.text}
@@ -117,7 +117,7 @@ def _moved(citation: Any, index: int) -> Any:
     return {**citation, "content_index": index} if "content_index" in object_or_empty(citation) else citation
 
 
-def _sources(piece: KnownPart, entry: Entry, losses: LossLog) -> list[Any]:
+def _sources(piece: Piece, entry: Entry, losses: LossLog) -> list[Any]:
     """The citations of a text as the vendor gave them; core reports those that came from elsewhere."""
     cited = piece.citations if isinstance(piece, TextPart) and entry.keeps_state else ()
     if any(citation.source is None for citation in cited):
@@ -141,8 +141,9 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
             lost.add(
                 "downgraded", "thinking is on or off; a budget is a vendor setting", path="settings.reasoning_effort"
             )
-    if scope.setting("parallel_options") is not None:
-        lost.add("dropped", "the wire has no word for it; the model decides", path="settings.parallel_options")
+    for absent in ("parallel_options", "prompt_cache"):
+        if scope.setting(absent) is not None:
+            lost.add("dropped", "the wire has no word for it; the model decides", path=f"settings.{absent}")
     body |= {"response_format": _format(scope), **_tools(scope), **vendor}
     return {name: value for name, value in body.items() if value is not None}
 

@@ -12,8 +12,8 @@ from sabir import MediaPart, OpaquePart
 from sabir.authoring import (
     Entry,
     JSONValue,
-    KnownPart,
     LossLog,
+    Piece,
     ReasoningEffort,
     RequestScope,
     Turn,
@@ -27,7 +27,7 @@ ROLES = {"user": "human", "results": "human", "assistant": "machine"}
 KINDS = {"text": "text", "reasoning": "thought"}
 SETTINGS = {"max_output_tokens": "max_tokens", "temperature": "temperature", "stop": "stop_words"}
 """Neutral setting → request field in which its value is sent unchanged."""
-ABSENT = ("top_p", "seed", "parallel_options", "response_format")
+ABSENT = ("top_p", "seed", "parallel_options", "response_format", "prompt_cache")
 EFFORTS: Mapping[ReasoningEffort, str] = {"low": "quick", "high": "deep"}
 
 
@@ -58,7 +58,7 @@ def _result(entry: Entry, losses: LossLog) -> JSONValue:
     return fields
 
 
-def _part(piece: KnownPart, entry: Entry) -> JSONValue:
+def _part(piece: Piece, entry: Entry) -> JSONValue:
     if isinstance(piece, OpaquePart):
         return piece.block
     if isinstance(piece, MediaPart):

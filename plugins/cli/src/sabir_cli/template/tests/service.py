@@ -16,7 +16,7 @@ from typing import Any
 
 FIELDS = {
     "model", "instructions", "turns", "tools", "choice", "limit", "temperature", "top_p", "stops", "seed", "effort",
-    "parallel", "shape", "tier", "stream",
+    "parallel", "cache", "shape", "tier", "stream",
 }  # fmt: skip
 LONGEST = 4_000
 """The maximum number of words in a request."""

@@ -22,12 +22,14 @@ CARRIED = (
     "options", "parallel_calls", "reasoning",
     "settings.max_output_tokens", "settings.temperature", "settings.top_p", "settings.stop", "settings.seed",
     "settings.reasoning_effort", "settings.parallel_options", "settings.response_format",
+    "settings.prompt_cache",
     "option_choice.auto", "option_choice.none", "option_choice.required", "option_choice.named",
     "streaming", "count_tokens", "stored_requests",
 )  # fmt: skip
 NOT_CARRIED = (
     "image.file", "audio.url", "audio.file", "video.url", "video.bytes", "video.file", "document.url", "document.file",
-    "results.audio", "results.video", "results.document",
+    "results.audio", "results.video", "results.document", "embeddings",
+    "native.web_search", "native.code_execution", "native.mcp_server",
 )  # fmt: skip
 HANDOVER = "test_an_answer_goes_to_every_installed_provider_and_back"
 OTHERS = {status.name for status in sabir.providers()} - {"acme"}

@@ -35,6 +35,9 @@ MEDIA: Mapping[str, Modality] = {"image": "image", "audio": "audio", "document":
 FINISH: Mapping[str, FinishReason] = {
     "done": "stop", "calls": "option_calls", "limit": "length", "refused": "content_filter",
 }  # fmt: skip
+"""Finish reasons, also "paused" (send the conversation again to continue), "native_calls" (the model calls the vendor's
+own tool, whose result the program must send) and "error". A word that is not in this table becomes "other".
+"""
 COUNTS = {"input": "input_tokens", "output": "output_tokens", "thinking": "reasoning_tokens"}
 URL_FIELDS, DATA_FIELDS = {"type", "name", "url"}, {"type", "name", "mime", "data"}
 END_FIELDS = {"id", "model", "parts", "finish", "usage", "type"}

@@ -14,8 +14,8 @@ from sabir import MediaPart, OpaquePart
 from sabir.authoring import (
     Entry,
     JSONValue,
-    KnownPart,
     LossLog,
+    Piece,
     RequestScope,
     Turn,
     TurnScope,
@@ -28,7 +28,7 @@ BY = {"user": "user", "assistant": "model", "results": "option"}
 TYPES = {"text": "text", "reasoning": "thought", "refusal": "refusal"}
 SETTINGS = {
     "max_output_tokens": "limit", "temperature": "temperature", "top_p": "top_p", "stop": "stops", "seed": "seed",
-    "reasoning_effort": "effort", "parallel_options": "parallel",
+    "reasoning_effort": "effort", "parallel_options": "parallel", "prompt_cache": "cache",
 }  # fmt: skip
 """Neutral setting → request field in which its value is sent unchanged."""
 
@@ -54,7 +54,7 @@ def _entry(entry: Entry, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
     return [{"type": "result", "id": entry.wire_id, "parts": parts, "error": error}]
 
 
-def _part(piece: KnownPart, entry: Entry) -> JSONValue:
+def _part(piece: Piece, entry: Entry) -> JSONValue:
     if isinstance(piece, OpaquePart):
         return piece.block
     own = _own(piece.state, entry)

@@ -6,9 +6,8 @@ Change: the codes, from the vendor's list. If texts or statuses tell more than t
 `ErrorRule.by_words` and `ErrorRule.by_status`. The first rule that matches counts.
 """
 
-from sabir import RateLimited
 from sabir.authoring import ErrorRule, ErrorTable
-from sabir.errors import ContentFiltered, ContextTooLong, Overloaded, QuotaExceeded
+from sabir.errors import ContentFiltered, ContextTooLong, Overloaded, QuotaExceeded, RateLimited
 
 CODES = {
     "too_long": ContextTooLong,

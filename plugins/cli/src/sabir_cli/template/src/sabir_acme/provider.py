@@ -86,4 +86,4 @@ class AcmeConnection(ClientConnection):
         key = {"Authorization": f"Bearer {self._key.text()}"} if self._key else {}
         headers = {"Content-Type": "application/json", **key, **request.headers}
         timeout = {"timeout": request.timeout} if request.timeout else {}
-        return client.build_request("POST", request.path, content=request.body, headers=headers, **timeout)
+        return client.build_request(request.method, request.path, content=request.body, headers=headers, **timeout)

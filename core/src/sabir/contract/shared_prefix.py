@@ -1,0 +1,109 @@
+"""What a prompt cache can reuse of an earlier request: the common beginning of two prompts, in the vendor's own order.
+
+    model ─▶ fields before the messages, such as tools and system text ─▶ messages        the first difference ends it
+
+A prompt is the part of a request's body that the model reads. Other fields, such as a temperature, and cache markers
+do not count. Nothing here knows whether a vendor caches, for how long, or from which length on.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic_core import from_json, to_json
+
+from sabir.base.models import Frozen
+from sabir.vocabulary.fields import Text
+from sabir.vocabulary.reply import Usage
+from sabir.vocabulary.settings import Target
+
+BYTES_PER_TOKEN = 4
+"""The estimate of `count_tokens` for APIs that cannot count."""
+
+
+class SharedPrefix(Frozen):
+    """The beginning that two requests have in common, which a cache can reuse. Created by `Rendering.shared_prefix`.
+
+    `byte_count` is its length in bytes of JSON, and `tokens` the greatest number of tokens that the provider can read
+    from its cache, estimated. `changed` is the path of the first difference in the body, such as "tools[0]" or
+    "messages[4]", or "model", "endpoint", "dialect" or "provider". It is "" if the later request contains the complete
+    prompt of the earlier one.
+    """
+
+    byte_count: int
+    tokens: int
+    changed: Text = ""
+
+
+class PromptRequest(NamedTuple):
+    """What counts of a request: where it goes, its body, the fields of the prompt in order, and the cache markers."""
+
+    target: Target
+    body: bytes
+    prompt_fields: Sequence[str]
+    cache_markers: Sequence[str]
+
+
+def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage | None) -> SharedPrefix:
+    """Return the common beginning of two requests. `usage` is the usage of the reply to the earlier request."""
+    for name in ("provider", "dialect", "endpoint", "model"):
+        if getattr(earlier.target, name) != getattr(later.target, name):
+            return SharedPrefix(byte_count=0, tokens=0, changed=name)
+    before, after = (from_json(_without_markers(each)) for each in (earlier, later))
+    total, (length, changed) = _prompt_length(before, later.prompt_fields), _compare(before, after, later.prompt_fields)
+    if usage is None or usage.input_tokens is None:
+        tokens = -(-length // BYTES_PER_TOKEN)
+    elif changed:
+        tokens = -(-usage.input_tokens * length // max(total, 1))
+    else:  # some vendors also cache their own answer
+        tokens = usage.input_tokens + (usage.output_tokens or 0)
+    return SharedPrefix(byte_count=length, tokens=tokens, changed=changed)
+
+
+def _without_markers(request: PromptRequest) -> bytes:
+    """Return the body without cache markers, whose values are flat objects. Quotes in a text would be escaped."""
+    body = request.body
+    names = [name for name in request.cache_markers if b'"%s"' % name.encode() in body]
+    if not names:
+        return body
+    marker = rb'"(?:%s)":\s*\{[^{}]*\}' % b"|".join(name.encode() for name in names)
+    return re.sub(rb",\s*" + marker, b"", re.sub(rb"(?<=\{)\s*" + marker + rb"\s*,?\s*", b"", body))
+
+
+def _prompt_length(body: Mapping[str, Any], fields: Sequence[str]) -> int:
+    return sum(len(to_json(body[name])) for name in fields if name in body)
+
+
+def _compare(before: Mapping[str, Any], after: Mapping[str, Any], fields: Sequence[str]) -> tuple[int, str]:
+    """Return the length of the common beginning, and the path of the first difference; "" if `after` goes on."""
+    for number, name in enumerate(fields):
+        one, other = before.get(name), after.get(name)
+        if one == other or (name == fields[-1] and _continues(one, other)):
+            continue
+        length = _prompt_length(before, fields[:number])
+        if not (isinstance(one, list) and isinstance(other, list)):
+            return length + _common_length(one, other), name
+        pairs = zip(one, other, strict=False)
+        at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(one), len(other)))
+        old, new = (each[at] if at < len(each) else None for each in (one, other))
+        return length + len(to_json(one[:at])) + _common_length(old, new), f"{name}[{at}]"
+    return _prompt_length(before, fields), ""
+
+
+def _continues(items: Any, longer: Any) -> bool:
+    return isinstance(items, list) and isinstance(longer, list) and longer[: len(items)] == items
+
+
+def _common_length(one: Any, other: Any) -> int:
+    """Return how many bytes the JSON texts of two values have in common at their beginning."""
+    if one is None or other is None:
+        return 0
+    texts = to_json(one), to_json(other)
+    low, high = 0, min(map(len, texts))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if texts[0][low:middle] == texts[1][low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,68 @@
+"""Announce the work of agents, options and workflows to the telemetry hooks of installed plugins.
+
+    with announce_work(AgentWork("agent", "assistant")):      sabir_work_started ─▶ the block ─▶ sabir_work_ended
+        …                                                calls of models and further works in the block belong to it
+
+    here     work_headers() ──with the request──▶ with continue_work(headers): announce_work(…)     in another process
+
+All packages that run agents announce their work here, so that a telemetry plugin sees one tree, whoever runs what. A
+hook may change context variables when a work begins, and restores them when the work ends, so a work begins and ends in
+the same thread or task.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+
+from sabir.hooks.plugins import installed_hooks
+from sabir.hooks.work import AgentWork
+
+_received: ContextVar[Mapping[str, str] | None] = ContextVar("sabir.work_headers", default=None)
+"""The headers of the process that requested the next work; None if that work was requested in this process."""
+
+
+@contextmanager
+def announce_work(work: AgentWork) -> Iterator[AgentWork]:
+    """Return a context manager that calls the telemetry hooks when its block begins and ends, and yields the work.
+
+    Exceptions of the block are passed to the hooks, and raised unchanged.
+
+    >>> from sabir.authoring import AgentWork, announce_work
+    >>> with announce_work(AgentWork("agent", "assistant")) as work:
+    ...     work.name
+    'assistant'
+    """
+    hooks = installed_hooks()
+    work.headers = _received.get()
+    token = _received.set(None)
+    hooks.work_started(work)
+    error: BaseException | None = None
+    try:
+        yield work
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        with suppress(ValueError):  # the block ended in another context, as when a coroutine is garbage collected
+            _received.reset(token)
+        hooks.work_ended(work, error)
+
+
+def work_headers() -> dict[str, str]:
+    """Return the headers with which another process can continue the present work. {} without a telemetry plugin."""
+    headers: dict[str, str] = {}
+    installed_hooks().work_requested(headers)
+    return headers
+
+
+@contextmanager
+def continue_work(headers: Mapping[str, str]) -> Iterator[None]:
+    """Return a context manager in whose block the works continue the work of another process.
+
+    `headers` are the headers that `work_headers` returned there; with {}, the works do not belong to any other work.
+    """
+    token = _received.set(headers)
+    try:
+        yield
+    finally:
+        _received.reset(token)

@@ -1,0 +1,91 @@
+"""Readers of stored requests that forget what their own dialect never writes.
+
+BROKEN     case → a fault that this case alone stops      FAULTS     (case, the fault) → a further fault of its kind
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sabir.contract.dialect import Dialect
+from sabir.contract.turns import LossLog, Turn, TurnScope
+from sabir.vocabulary.parts import MediaPart
+from sabir_testing import FULL
+
+from tests.testing.broken.laws import reading
+from tests.testing.broken.requests import _field
+from tests.testing.broken.stored_requests import Body, parts
+from tests.testing.harness import Breakage, sound
+
+FORM = "test_a_stored_medium_keeps_its_form"
+OBJECT = "test_an_unknown_object_of_a_stored_list_is_kept"
+SECOND = "test_a_second_text_of_a_stored_list_is_kept"
+NAME = "test_the_name_of_a_schema_is_sent_or_reported"
+FILES = "https://acme.example/files/"
+
+
+def linked(base: Dialect) -> Dialect:
+    """A file of the provider is sent as a URL, and read as a plain URL."""
+    row: Any = ("user", "image")
+    media = {**base.tables.media, row: replace(base.tables.media[row], file="")}
+
+    def link(piece: Any) -> Any:
+        if not isinstance(piece, MediaPart) or piece.form != "file":
+            return piece
+        return piece.model_copy(update={"url": FILES + piece.provider_file()[1]})
+
+    def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Any:
+        linked_entries = (entry._replace(pieces=tuple(map(link, entry.pieces))) for entry in turn.entries)
+        return base.encode_turn(turn._replace(entries=tuple(linked_entries)), scope, losses)
+
+    return replace(base, tables=replace(base.tables, media=media), encode_turn=encode_turn)
+
+
+def known_tools(body: Body) -> Body:
+    """A tool without a schema is not read."""
+    return {**body, "tools": [tool for tool in body["tools"] if "parameters" in tool]} if "tools" in body else body
+
+
+def known_parts(part: Body) -> Body | None:
+    return None if part.get("type") == "kit_unknown" else part
+
+
+def first_words(body: Body) -> Body:
+    """Of several texts of one hyphenated word each, the first one is read."""
+
+    def first(turn: Any) -> Any:
+        texts = [part for part in turn["parts"] if "-" in part.get("text", "") and " " not in part["text"]]
+        return {**turn, "parts": [part for part in turn["parts"] if part not in texts[1:]]}
+
+    return {**body, "turns": list(map(first, body["turns"]))} if _has_parts(body) else body
+
+
+def _has_parts(body: Body) -> bool:
+    turns = body.get("turns", ())
+    is_readable = isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns)
+    return is_readable and all(
+        isinstance(turn.get("parts"), list) and all(isinstance(part, dict) for part in turn["parts"]) for turn in turns
+    )
+
+
+def undescribed(shape: Any) -> Any:
+    """A description of one word is left out."""
+    is_word = " " not in (shape.get("description") or " ")
+    return {name: each for name, each in shape.items() if name != "description" or not is_word}
+
+
+def unnamed(shape: Any) -> Any:
+    """A name of three words is left out."""
+    return {name: each for name, each in shape.items() if name != "name" or each.count("_") < 2}
+
+
+BROKEN: Mapping[str, Breakage] = {
+    FORM: Breakage(dialect=linked, attributes={"capabilities": {**sound().capabilities, "image.file": FULL}}),
+    OBJECT: reading(known_tools),
+    SECOND: reading(first_words),
+    NAME: _field("shape", undescribed),
+}
+FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (OBJECT, "parts of unknown types"): parts(known_parts),
+    (NAME, "the name is left out"): _field("shape", unnamed),
+}

@@ -10,7 +10,7 @@ import os
 import ssl
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +25,9 @@ import sabir
 import sniffio  # noqa: F401
 from sabir.contract.dialect import Dialect
 from sabir.contract.provider import Access, Connection, Provider
+from sabir.errors import HistoryInvalid
 from sabir_acme.plugin import acme
-from sabir_testing import ProviderConformance
+from sabir_testing import REFUSED, ProviderConformance
 
 TEMPLATE = Path(sabir.__file__).parents[3] / "plugins" / "cli" / "src" / "sabir_cli" / "template"
 FEW = 2
@@ -71,6 +72,26 @@ def provided(**functions: Callable[..., Any]) -> Breakage:
         return base
 
     return Breakage(provider=broken)
+
+
+def unreading(breakage: Breakage) -> Breakage:
+    """The same adapter, if it cannot read stored requests. Reading them back shows most faults of rendering, too, but
+    not every dialect can.
+    """
+
+    def refuse(body: bytes, scope: Any) -> Any:
+        raise HistoryInvalid("this API's requests cannot be read")
+
+    def broken(base: Any) -> Any:
+        dialect = base if breakage.dialect is None else breakage.dialect(base)
+        if is_dataclass(dialect):
+            return replace(dialect, decode_history=refuse)  # type: ignore[type-var]
+        dialect.decode_history = refuse
+        return dialect
+
+    attributes = dict(breakage.attributes or {})
+    capabilities = {**attributes.get("capabilities", sound().capabilities), "stored_requests": REFUSED}
+    return replace(breakage, dialect=broken, attributes={**attributes, "capabilities": capabilities})
 
 
 class Delegate:

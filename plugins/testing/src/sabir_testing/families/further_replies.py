@@ -149,9 +149,8 @@ def _stated(reply: Reply) -> Iterator[tuple[str, JSONValue, JSONValue]]:
     """Yield the kind, the state and a piece of the content of each text and call with state."""
     for message in reply.messages:
         if (call := message.call) is not None and call.state is not None:
-            yield from (
-                ("option_call", call.state, each) for each in (call.option_name, call.raw_arguments, call.arguments)
-            )
+            for content in (call.option_name, call.raw_arguments, call.arguments):
+                yield "option_call", call.state, content
         for part in message.parts:
             if isinstance(part, TextPart) and part.text and part.state is not None:
                 yield "text", part.state, part.text

@@ -73,9 +73,9 @@ def replay(
     options = inputs.load_options(option)
     with ExitStack() as stack:
         opened, name = _open(stack, store, name)
-        questions = _read(opened, name)
+        questions = _load_questions(opened, name)
         if against is not None:
-            return _report(output, _against(questions, _read(opened, against), usage), as_json)
+            return _report(output, _against(questions, _load_questions(opened, against), usage), as_json)
         if model is None:
             replays = (replay_question(question, recorded_answers(question)) for question in questions)
             return _report(output, _reports(questions, replays, usage), as_json)
@@ -84,14 +84,14 @@ def replay(
         expected = estimate(llm, questions)
         if may_cost(llm) and not confirm(model, expected, output, yes=yes):
             return Exit.FAILED
-        asked = _Asked(llm, arguments, output, len(questions))
-        code = _report(output, _reports(questions, map(asked.replay, questions), usage), as_json, model)
+        asker = _ModelAsker(llm, arguments, output, len(questions))
+        code = _report(output, _reports(questions, map(asker.replay, questions), usage), as_json, model)
         if may_cost(llm):
-            asked.print_cost()
+            asker.print_cost()
         return code
 
 
-class _Asked:
+class _ModelAsker:
     """Asks a model the questions, shows the losses of the requests, and adds up the costs."""
 
     def __init__(self, llm: sabir.ModelAdapter, arguments: dict[str, Any], output: Output, total: int) -> None:
@@ -132,13 +132,13 @@ def _open(stack: ExitStack, store: str, name: str | None) -> tuple[Store, str]:
         name = store
     elif name is None:
         if len(names) != 1:
-            shown = one_line(", ".join(map(repr, names)), 200) or "no conversation"
-            raise UsageError(f"the store has {shown}; write the name of a conversation after the store")
+            choice = one_line(", ".join(map(repr, names)), 200) or "no conversation"
+            raise UsageError(f"the store has {choice}; write the name of a conversation after the store")
         name = names[0]
     return opened, name
 
 
-def _read(store: Store, name: str) -> list[RecordedQuestion]:
+def _load_questions(store: Store, name: str) -> list[RecordedQuestion]:
     """Return the questions of a conversation. Raises UsageError if there is none of this name, or no reply in it."""
     if store.length(name) is None:
         _raise_unknown(name, store.names())

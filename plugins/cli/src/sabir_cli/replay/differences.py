@@ -16,7 +16,7 @@ import sabir
 from sabir.authoring import JSONValue
 
 from sabir_cli.conversation import describe_call
-from sabir_cli.replay.recording import RecordedQuestion, Step
+from sabir_cli.replay.recording import AnswerStep, RecordedQuestion
 
 Aspect: TypeAlias = Literal[
     "question", "reply", "error", "text", "refusal", "media", "call", "argument", "result", "finish reason",
@@ -46,7 +46,11 @@ class Difference:
 
 
 def find_differences(
-    recorded: Sequence[Step], replayed: Sequence[Step], *, percent: float = PERCENT, is_stopped: bool = False
+    recorded: Sequence[AnswerStep],
+    replayed: Sequence[AnswerStep],
+    *,
+    percent: float = PERCENT,
+    is_stopped: bool = False,
 ) -> list[Difference]:
     """Return the differences between the steps of one question, in the order of the replies.
 
@@ -73,20 +77,20 @@ def find_question_difference(recorded: RecordedQuestion, replayed: RecordedQuest
     return [Difference(0, "question", one.text, other.text)]
 
 
-def summary(step: Step) -> str:
+def summary(step: AnswerStep) -> str:
     """Return the text and the calls of a step, to show a reply that only one side has."""
     calls = [describe_call(call) for call in step.calls]
     return step.error or " ".join(filter(None, [_text(step), *calls])) or "(no text)"
 
 
 def _step_differences(
-    number: int, recorded: Step, replayed: Step, percent: float, *, with_results: bool
+    number: int, recorded: AnswerStep, replayed: AnswerStep, percent: float, *, with_results: bool
 ) -> Iterator[Difference]:
     if recorded.error or replayed.error:
         if recorded.error != replayed.error:
             yield Difference(number, "error", recorded.error or None, replayed.error or None)
         return
-    for aspect, read in _ASPECTS.items():
+    for aspect, read in _CONTENTS:
         one, other = read(recorded), read(replayed)
         if one != other:
             yield Difference(number, aspect, one, other)
@@ -99,22 +103,24 @@ def _step_differences(
             yield Difference(number, aspect, before, after)
 
 
-def _text(step: Step) -> str:
+def _text(step: AnswerStep) -> str:
     return "".join(message.text for message in step.messages if message.kind == "parts")
 
 
-def _refusal(step: Step) -> str | None:
+def _refusal(step: AnswerStep) -> str | None:
     texts = [part.text for message in step.messages for part in message.parts if isinstance(part, sabir.RefusalPart)]
     return "".join(texts) or None
 
 
-def _media(step: Step) -> JSONValue:
+def _media(step: AnswerStep) -> JSONValue:
     parts = [part for message in step.messages for part in message.parts]
     return [part.modality for part in parts if isinstance(part, sabir.MediaPart)]
 
 
-_ASPECTS: Mapping[Aspect, Callable[[Step], JSONValue]] = {"text": _text, "refusal": _refusal, "media": _media}
-"""Aspect of a reply → the function that reads it."""
+_CONTENTS: Sequence[tuple[Aspect, Callable[[AnswerStep], JSONValue]]] = (
+    ("text", _text), ("refusal", _refusal), ("media", _media),
+)  # fmt: skip
+"""Aspects of a reply, each with the function that reads it."""
 _TOKENS: Mapping[Aspect, str] = {"input tokens": "input_tokens", "output tokens": "output_tokens"}
 
 
@@ -129,7 +135,9 @@ def call_key(message: sabir.Message) -> tuple[str, Any]:
     return call.option_name, call.unreadable_arguments or _strict(_plain_arguments(message))
 
 
-def _call_differences(number: int, recorded: Step, replayed: Step, *, with_results: bool) -> Iterator[Difference]:
+def _call_differences(
+    number: int, recorded: AnswerStep, replayed: AnswerStep, *, with_results: bool
+) -> Iterator[Difference]:
     for one, other in _pair_calls(recorded.calls, replayed.calls):
         if one is None or other is None:
             yield Difference(number, "call", one and describe_call(one), other and describe_call(other))
@@ -180,7 +188,7 @@ def _plain_arguments(message: sabir.Message) -> JSONValue:
     return call.unreadable_arguments or sabir.authoring.decode_json(call.arguments_json)
 
 
-def _result_of(step: Step, call: sabir.Message) -> JSONValue:
+def _result_of(step: AnswerStep, call: sabir.Message) -> JSONValue:
     """Return the result of a call as JSON: its value, its texts and media, or its error. None without a result."""
     invocation_id = call.call.invocation_id if call.call else ""
     payload = next(
@@ -208,10 +216,10 @@ def _value_differences(recorded: Any, replayed: Any, path: str = "") -> Iterator
         yield path, None if recorded is _MISSING else recorded, None if replayed is _MISSING else replayed
 
 
-def _strict(value: Any) -> Any:  # any JSON
+def _strict(node: Any) -> Any:  # any JSON
     """Return a JSON value in which booleans are not equal to numbers, for a comparison with ==."""
-    if isinstance(value, dict):
-        return {name: _strict(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_strict(part) for part in value]
-    return (value,) if isinstance(value, bool) else value
+    if isinstance(node, dict):
+        return {name: _strict(part) for name, part in node.items()}
+    if isinstance(node, list):
+        return [_strict(part) for part in node]
+    return (node,) if isinstance(node, bool) else node

@@ -18,7 +18,7 @@ USER = "user"
 
 
 @dataclass(frozen=True)
-class Step:
+class AnswerStep:
     """One reply, with the results of its calls in the order of the calls. `error` is the text of a failed request."""
 
     messages: tuple[sabir.Message, ...] = ()
@@ -42,7 +42,7 @@ class RecordedQuestion:
     """
 
     context: tuple[sabir.Message, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[AnswerStep, ...]
     output_option: str = ""
     output_result: str = ""
 
@@ -82,13 +82,13 @@ def _questions_of(records: Sequence[InnerMessage]) -> list[RecordedQuestion]:
     return questions
 
 
-def _steps_of(records: Sequence[InnerMessage]) -> list[Step]:
+def _steps_of(records: Sequence[InnerMessage]) -> list[AnswerStep]:
     replies = [at for at, record in enumerate(records) if record.is_reply]
     ends = [*replies[1:], len(records)]
     return [_step_of(records[at], records[at + 1 : end]) for at, end in zip(replies, ends, strict=True)]
 
 
-def _step_of(reply: InnerMessage, results: Sequence[InnerMessage]) -> Step:
+def _step_of(reply: InnerMessage, results: Sequence[InnerMessage]) -> AnswerStep:
     messages = sabir_session.current_messages([reply])
     answers = [message for record in results for message in sabir_session.current_messages([record])]
     ids = [call.invocation_id for message in messages if (call := message.call) is not None]
@@ -97,7 +97,7 @@ def _step_of(reply: InnerMessage, results: Sequence[InnerMessage]) -> Step:
         invocation_id = message.result.invocation_id if message.result else ""
         return ids.index(invocation_id) if invocation_id in ids else len(ids)
 
-    return Step(
+    return AnswerStep(
         messages,
         reply.finish_reason or ("option_calls" if reply.tool_calls else "stop"),
         reply.usage or sabir.Usage(),

@@ -120,18 +120,18 @@ def _title(difference: Difference) -> str:
 def _sides(difference: Difference) -> Iterator[RenderableType]:
     """Yield the lines of both sides. A reply or a call that one side lacks has one line."""
     values = {"recorded": difference.recorded, "replayed": difference.replayed}
-    texts = {side: _readable(value) for side, value in values.items()}
+    texts = {side: _readable(content) for side, content in values.items()}
     start = _start_of_difference(*texts.values())
     for side, text in texts.items():
         if values[side] is not None or difference.aspect not in ("reply", "call"):
             yield HangingLine(f"    {side}  ", Text(printable(_excerpt(text, start))))
 
 
-def _readable(value: JSONValue) -> str:
+def _readable(content: JSONValue) -> str:
     """Return a text or number as it is, another value as JSON, and a missing one as a dash."""
-    if value is None:
+    if content is None:
         return "–"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
 def _start_of_difference(one: str, other: str) -> int:
@@ -145,5 +145,5 @@ def _start_of_difference(one: str, other: str) -> int:
 
 def _excerpt(text: str, start: int) -> str:
     """Return the text from `start` on, in one line that is cut at its end."""
-    shown = one_line(text[start:], LONGEST_SHOWN) or "(empty)"
-    return f"… {shown}" if start else shown
+    excerpt = one_line(text[start:], LONGEST_SHOWN) or "(empty)"
+    return f"… {excerpt}" if start else excerpt

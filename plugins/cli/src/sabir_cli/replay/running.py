@@ -22,9 +22,9 @@ from sabir.errors import (
 from sabir_cli.conversation import describe_call
 from sabir_cli.failures import explain
 from sabir_cli.replay.differences import call_key
-from sabir_cli.replay.recording import RecordedQuestion, Step
+from sabir_cli.replay.recording import AnswerStep, RecordedQuestion
 
-Ask: TypeAlias = Callable[[Sequence[sabir.Message]], sabir.Reply | Step]
+Ask: TypeAlias = Callable[[Sequence[sabir.Message]], sabir.Reply | AnswerStep]
 """A function that returns the reply to messages: a model's, or a recorded one. It may raise SabirError."""
 FATAL = (AuthenticationFailed, CredentialsMissing, ModelNotFound, PermissionDenied, QuotaExceeded)
 """Errors that every further question would raise, too. They end the command."""
@@ -39,7 +39,7 @@ class ReplayedQuestion:
     `replies` are the replies of the model; () if a recording answered.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[AnswerStep, ...]
     stopped: str = ""
     replies: tuple[sabir.Reply, ...] = ()
 
@@ -61,19 +61,19 @@ class RecordedResults:
                 if call.call and call.call.invocation_id in results
             ]
 
-    def answer(self, reply: sabir.Reply | Step) -> tuple[Step, str]:
+    def answer(self, reply: sabir.Reply | AnswerStep) -> tuple[AnswerStep, str]:
         """Return a step with the reply and recorded results, and the first call without a result as text, or ""."""
         calls = [message for message in reply.messages if message.call is not None]
         results, missing = [], []
         for call in calls:
-            result = self._take(call)
-            if result is not None:
-                results.append(result)
+            answer = self._take(call)
+            if answer is not None:
+                results.append(answer)
             elif call.call and call.call.option_name == self._question.output_option:
                 self.is_over = True  # another typed answer, which needs no result
             else:
                 missing.append(describe_call(call))
-        step = Step(reply.messages, reply.finish_reason, reply.usage, tuple(results), getattr(reply, "error", ""))
+        step = AnswerStep(reply.messages, reply.finish_reason, reply.usage, tuple(results), getattr(reply, "error", ""))
         return step, missing[0] if missing else ""
 
     def _take(self, call: sabir.Message) -> sabir.Message | None:
@@ -82,20 +82,20 @@ class RecordedResults:
         at = next((at for at, (each, _) in enumerate(self._unused) if call_key(each) == key), None)
         if at is None:
             return None
-        _, result = self._unused.pop(at)
-        self.is_over = self.is_over or result.id == self._question.output_result
-        assert call.call is not None and result.result is not None
-        payload = result.result.model_copy(update={"invocation_id": call.call.invocation_id})
-        return result.model_copy(update={"id": sabir.Message.new_id(), "payload": payload})
+        _, recorded = self._unused.pop(at)
+        self.is_over = self.is_over or recorded.id == self._question.output_result
+        assert call.call is not None and recorded.result is not None
+        payload = recorded.result.model_copy(update={"invocation_id": call.call.invocation_id})
+        return recorded.model_copy(update={"id": sabir.Message.new_id(), "payload": payload})
 
 
 def recorded_answers(question: RecordedQuestion) -> Ask:
     """Return a function that answers with the recorded replies of a question, one after the other."""
     steps = iter(question.steps)
 
-    def ask(messages: Sequence[sabir.Message]) -> Step:
+    def ask(messages: Sequence[sabir.Message]) -> AnswerStep:
         step = next(steps, None)
-        return Step(error="the recording has no further reply") if step is None else step
+        return AnswerStep(error="the recording has no further reply") if step is None else step
 
     return ask
 
@@ -106,7 +106,7 @@ def replay_question(question: RecordedQuestion, ask: Ask) -> ReplayedQuestion:
     A failed request is a step with an error, and ends the question. Raises the errors in FATAL.
     """
     messages, results = [*question.context], RecordedResults(question)
-    steps: list[Step] = []
+    steps: list[AnswerStep] = []
     replies: list[sabir.Reply] = []
     missing = ""
     for _ in range(MOST_STEPS):
@@ -115,7 +115,7 @@ def replay_question(question: RecordedQuestion, ask: Ask) -> ReplayedQuestion:
         except FATAL:
             raise
         except (CallError, RenderingRefused) as error:
-            steps.append(Step(error=f"{type(error).__name__}: {explain(error)}"))
+            steps.append(AnswerStep(error=f"{type(error).__name__}: {explain(error)}"))
             break
         if isinstance(reply, sabir.Reply):
             replies.append(reply)

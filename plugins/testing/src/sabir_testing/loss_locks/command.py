@@ -17,9 +17,9 @@ from sabir.authoring import decode_json, describe_validation_error, load_stored,
 from sabir.errors import HistoryInvalid, NotJSON, SettingsInvalid
 
 from sabir_testing.loss_locks.locks import (
+    LockContents,
     LockEntry,
     LossChanges,
-    LossLock,
     check_entry,
     find_entry,
     read_lock,
@@ -56,7 +56,7 @@ def diff(  # each parameter is a flag
         raise SettingsInvalid("no FILE is named; write the path of a saved conversation")
     if update and lock is None:
         raise SettingsInvalid("--update needs the file to write; add --lock losses.lock")
-    contents = LossLock() if lock is None or (update and not lock.exists()) else read_lock(lock, UPDATE)
+    contents = LockContents() if lock is None or (update and not lock.exists()) else read_lock(lock, UPDATE)
     names = {file: _name_in(lock, file) for file in files}
     targets = {file: to or sorted(contents.get(names[file], {})) for file in files}
     if without := [names[file] for file in files if not targets[file]]:
@@ -130,7 +130,7 @@ def _print_losses(entries: Mapping[tuple[str, str], LockEntry], as_json: bool) -
         _print_lines(f"  {loss}" for loss in entry.losses)
 
 
-def _update(lock: Path, contents: LossLock, entries: Mapping[tuple[str, str], LockEntry], as_json: bool) -> int:
+def _update(lock: Path, contents: LockContents, entries: Mapping[tuple[str, str], LockEntry], as_json: bool) -> int:
     """Write the entries into the lock file, in which other entries stay, and print what changed."""
     changes = []
     for (history, target), now in entries.items():
@@ -144,7 +144,7 @@ def _update(lock: Path, contents: LossLock, entries: Mapping[tuple[str, str], Lo
     for change in changes:
         _print_lines([*change.new_lines(), *change.stale_lines()])
     total = sum(len(now.losses) for now in entries.values())
-    _print_lines([f"wrote {lock}: {_count(total, 'loss')} of {_count(len(entries), 'conversation and target')}"])
+    _print_lines([f"wrote {lock}: {_count(total, 'loss')} in {_count(len(entries), 'entry')}"])
     return 0
 
 
@@ -162,8 +162,8 @@ def _advice(lock: Path, changes: Sequence[LossChanges], new: Sequence[str], stal
     if new:
         yield f"{_count(len(new), 'loss')} not in {lock}; change the conversation, or accept with --update"
     else:
-        kept = sum(change.kept + len(change.moved) for change in changes)
-        yield f"no new losses; {lock} lists {_count(kept, 'loss')}"
+        listed = sum(change.unchanged + len(change.moved) for change in changes)
+        yield f"no new losses; {lock} lists {_count(listed, 'loss')}"
     if stale:
         yield f"{_count(len(stale), 'line')} of {lock} out of date; {UPDATE}"
 
@@ -172,7 +172,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {_PLURALS.get(noun, f'{noun}s')}"
 
 
-_PLURALS = {"loss": "losses", "conversation and target": "conversations and targets"}
+_PLURALS = {"loss": "losses", "entry": "entries"}
 
 
 def _place(history: str, target: str) -> dict[str, str]:
@@ -186,7 +186,13 @@ def _rows(losses: Iterable[Any]) -> list[dict[str, Any]]:  # rows of JSON
 def _change_document(change: LossChanges) -> dict[str, Any]:  # any JSON
     moved = [{"before": before._asdict(), "now": now._asdict()} for before, now in change.moved]
     place = _place(change.history, change.target)
-    return {**place, "new": _rows(change.new), "gone": _rows(change.gone), "moved": moved, "kept": change.kept}
+    return {
+        **place,
+        "new": _rows(change.new),
+        "gone": _rows(change.gone),
+        "moved": moved,
+        "unchanged": change.unchanged,
+    }
 
 
 def _print_document(document: Any) -> None:  # any JSON

@@ -24,8 +24,8 @@ STALE_PROPERTY = "sabir_stale_losses"
 """The user property of a test's report with lines of the lock file that are out of date."""
 
 
-class LossLockFixture:
-    """The object that a test gets from the fixture `loss_lock`."""
+class LossLock:
+    """The type of the pytest fixture `loss_lock`, for annotations of tests."""
 
     def __init__(self, file: Path, test: str, *, is_update: bool) -> None:
         self.file = file
@@ -94,14 +94,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def loss_lock(request: pytest.FixtureRequest) -> Iterator[LossLockFixture]:
+def loss_lock(request: pytest.FixtureRequest) -> Iterator[LossLock]:
     """Provide an object whose method `check` compares the losses of a conversation with a lock file."""
     config, written = request.config, request.config.getini(INI)
     file = config.rootpath / written if written else request.path.parent / LOCK_FILE
     test = request.node.nodeid.partition("::")[2]
     if written:
         test = request.node.nodeid
-    fixture = LossLockFixture(file, test, is_update=config.getoption("sabir_update_losses"))
+    fixture = LossLock(file, test, is_update=config.getoption("sabir_update_losses"))
     yield fixture
     request.node.user_properties += [(STALE_PROPERTY, line) for line in fixture.stale_lines]
 

@@ -1,8 +1,8 @@
 """A lock file: the losses of conversations at models, as text that `git diff` shows well.
 
-    history, target ──render──▶ LockedLoss … ──between──▶ LossChanges: new │ gone │ moved │ kept
+    history, target ──render──▶ LockedLoss … ──between──▶ LossChanges: new │ gone │ moved │ unchanged
                                                   ▲
-    losses.lock ──read_lock──▶ LossLock ──entry───┘        LossLock ──write_lock──▶ losses.lock
+    losses.lock ──read_lock──▶ LockContents ───────┘        LockContents ──write_lock──▶ losses.lock
 
 A loss is the same loss if its kind, path and reason are equal. If only the number of its message differs, it has moved,
 because messages were added or removed before it. Message ids are not compared, because programs may create new ones in
@@ -66,7 +66,7 @@ class LossChanges:
     new: tuple[LockedLoss, ...]
     gone: tuple[LockedLoss, ...]
     moved: tuple[tuple[LockedLoss, LockedLoss], ...]
-    kept: int = 0
+    unchanged: int = 0
 
     @classmethod
     def between(cls, history: str, target: str, locked: LockEntry, now: LockEntry) -> "LossChanges":
@@ -101,8 +101,8 @@ class LossChanges:
         return f" (was {earlier[0].kind}: {earlier[0].reason})" if earlier else ""
 
 
-LossLock = dict[str, dict[str, LockEntry]]
-"""The contents of a lock file: the name of a conversation → the target's string → its losses."""
+LockContents = dict[str, dict[str, LockEntry]]
+"""The contents of a lock file: the name of a conversation → the model string of a target → its losses."""
 
 
 def find_entry(
@@ -125,11 +125,11 @@ def find_entry(
         losses, refusal = error.losses, [LockedLoss(0, "", REFUSED, "nothing of the conversation can be sent")]
     numbers = {message.id: number for number, message in enumerate(messages, 1)}
     locked = [LockedLoss(numbers.get(each.message_id, 0), each.path, each.kind, each.reason) for each in losses]
-    shown = settings.model_dump(mode="json", exclude_defaults=True) if settings else {}
-    return LockEntry(tuple(sorted([*refusal, *locked])), shown, _plugin_of(adapter))
+    settings_document = settings.model_dump(mode="json", exclude_defaults=True) if settings else {}
+    return LockEntry(tuple(sorted([*refusal, *locked])), settings_document, _plugin_of(adapter))
 
 
-def check_entry(lock: LossLock, file: Path, history: str, target: str, now: LockEntry, update: str) -> LossChanges:
+def check_entry(lock: LockContents, file: Path, history: str, target: str, now: LockEntry, update: str) -> LossChanges:
     """Compare losses with the file's entry. Raises SettingsInvalid if there is none; `update` is the remedy."""
     entry = lock.get(history, {}).get(target)
     if entry is None:
@@ -137,7 +137,7 @@ def check_entry(lock: LossLock, file: Path, history: str, target: str, now: Lock
     return LossChanges.between(history, target, entry, now)
 
 
-def read_lock(file: Path, update: str) -> LossLock:
+def read_lock(file: Path, update: str) -> LockContents:
     """Return the contents of a lock file. Raises SettingsInvalid if there is no file, or if it is not a lock file.
 
     `update` is the remedy, such as "run with --update".
@@ -166,7 +166,7 @@ def _restore(update: str) -> str:
     return f"restore it, or delete it and {update}"
 
 
-def write_lock(file: Path, lock: LossLock) -> None:
+def write_lock(file: Path, lock: LockContents) -> None:
     """Write a lock file, with one line for each loss. An existing file is replaced.
 
     Raises SettingsInvalid if the file cannot be written.
@@ -177,7 +177,7 @@ def write_lock(file: Path, lock: LossLock) -> None:
         raise SettingsInvalid(f"{str(file)!r} cannot be written: {error.strerror}; choose another lock file") from None
 
 
-def lock_text(lock: LossLock) -> str:
+def lock_text(lock: LockContents) -> str:
     """Return the text of a lock file: JSON whose names are sorted, and with one line for each loss."""
     histories = {history: {target: _document(lock[history][target]) for target in lock[history]} for history in lock}
     return f"{_json_text({'sabir-losses': FORMAT, 'histories': histories})}\n"
@@ -199,7 +199,7 @@ def _json_text(node: Any, indent: str = "") -> str:  # any JSON
 
 
 def _document(entry: LockEntry) -> dict[str, Any]:  # any JSON
-    losses = [{name: part for name, part in loss._asdict().items() if part} for loss in sorted(entry.losses)]
+    losses = [{name: content for name, content in loss._asdict().items() if content} for loss in sorted(entry.losses)]
     return {"plugin": entry.plugin, "settings": dict(entry.settings), "losses": losses}
 
 

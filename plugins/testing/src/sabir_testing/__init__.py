@@ -57,8 +57,8 @@ _RENAMED = {"Sent": "ScriptedRequest"}
 __all__ = [
     "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",
     "Gate", "Grade", "LossLock", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance",
-    "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedEmbeddings", "ScriptedRequest", "always", "call", "calls", "cut_off",
-    "delayed", "expect", "live_settings", "network_forbidden", "pieces", "reply",
+    "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedEmbeddings", "ScriptedRequest", "always", "call",
+    "calls", "cut_off", "delayed", "expect", "live_settings", "network_forbidden", "pieces", "reply",
 ]  # fmt: skip
 
 

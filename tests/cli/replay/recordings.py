@@ -5,12 +5,17 @@ from typing import Any
 
 import sabir
 import sabir_session
+from pydantic import BaseModel
 from sabir_cli.replay.recording import RecordedQuestion, read_questions
 from sabir_testing import ScriptedAdapter
 from sabir_testing.scripted import Scriptable
 
 RAN: list[str] = []
 """The cities for which the option ran."""
+
+
+class City(BaseModel):
+    name: str
 
 
 @sabir.option

@@ -11,7 +11,7 @@ from sabir_testing.scripted import calls, reply
 
 from tests.cli.command import run
 from tests.cli.conftest import Command, Relay
-from tests.cli.replay.recordings import RAN, record
+from tests.cli.replay.recordings import RAN, City, record
 from tests.cli.terminal import on_terminal, posix
 
 OPTION = ("--option", "tests.cli.replay.recordings:weather")
@@ -108,6 +108,43 @@ def test_a_model_that_costs_money_needs_a_confirmation(
     assert len(relay.requests) == 3
 
 
+def test_a_missing_key_is_reported_before_the_confirmation(store: Path, command: Command, relay: Relay) -> None:
+    assert "relay has no key" in command.error("replay", str(store), "-m", "relay:m", *OPTION, code=4)
+
+
+@pytest.mark.parametrize(
+    ("mode", "question"), [("native", '{"name": "Rome"}'), ("call", 'call final_answer {"name": "Rome"}')]
+)
+def test_typed_answers_are_replayed_with_their_type(tmp_path: Path, command: Command, mode: str, question: str) -> None:
+    store = tmp_path / "typed.db"
+    record(store, "typed", question, options=[], output=City, output_mode=mode)
+
+    out, _ = command("replay", str(store), "-m", "echo:m", "--output", "tests.cli.replay.recordings:City")
+    assert out == "1 question, no difference\n"
+    if mode == "call":
+        assert command.error("replay", str(store), "-m", "echo:m") == (
+            "the recorded answers have a type; add --output, with the type or a JSON schema"
+        )
+
+
+def test_another_question_is_a_difference_between_recordings(tmp_path: Path, command: Command) -> None:
+    store = tmp_path / "two.db"
+    record(store, "one", "Rain?", script=("Yes.",))
+    record(store, "two", "Snow?", "Thanks!", script=("Yes.", "Welcome."))
+
+    out, _ = command("replay", str(store), "one", "--against", "two", code=1)
+    assert out.splitlines() == [
+        "question 1: “Rain?”",
+        "  question",
+        "    recorded  Rain?",
+        "    replayed  Snow?",
+        "question 2: “Thanks!”",
+        "  reply 1: only in the replay",
+        "    replayed  Welcome.",
+        "2 of 2 questions differ: 1 question, 1 reply",
+    ]
+
+
 @posix
 def test_a_no_on_a_terminal_sends_nothing(store: Path) -> None:
     arguments = ("replay", str(store), "-m", "openai:gpt-5", *OPTION)
@@ -140,6 +177,7 @@ def test_a_saved_chat_is_named_without_a_store(command: Command, tmp_path: Path)
     ("arguments", "reason"),
     [
         (("STORE", "echod"), "there is no conversation 'echod' in the store; did you mean 'echoed'?"),
+        (("nowhere.db",), "'nowhere.db' is not the file of a store, and no conversation of `sabir chat` is saved"),
         (("nowhere.db", "echoed"), "'nowhere.db' is not a file; name the file of a store"),
         (("STORE", "-m", "echo:m"), "the recording calls weather, which the model must know; add --option module"),
         (("STORE", "-m", "echo:m", "--against", "echoed"), "--model and --against exclude each other"),

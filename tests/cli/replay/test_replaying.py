@@ -9,15 +9,14 @@ import pytest
 import sabir
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 from sabir_cli.replay.differences import Difference, find_differences
 from sabir_cli.replay.recording import AnswerStep, RecordedQuestion
-from sabir_cli.replay.running import recorded_answers, replay_question
+from sabir_cli.replay.running import ReplayedQuestion, recorded_answers, replay_question
 from sabir_session import SQLiteStore
 from sabir_testing import ScriptedAdapter
-from sabir_testing.scripted import call, calls
+from sabir_testing.scripted import always, call, calls, reply
 
-from tests.cli.replay.recordings import questions_of, record
+from tests.cli.replay.recordings import City, questions_of, record
 
 NUMBERS = count()
 
@@ -28,10 +27,6 @@ def counter(step: int) -> int:
     if step > 2:
         raise ValueError("too far")
     return step * 1000 + next(NUMBERS)
-
-
-class City(BaseModel):
-    name: str
 
 
 SCRIPTED = (calls(weather={"city": "Rome"}), "Yes, it rains.", "You are welcome.")
@@ -179,6 +174,33 @@ def test_recorded_results_answer_equal_calls_and_an_unknown_call_stops(question:
         Difference(2, "call", None, "weather(city='Oslo')"),
         Difference(2, "finish reason", "stop", "option_calls"),
     ]
+
+
+def test_an_argument_with_its_default_value_means_the_same_as_without_it(store: SQLiteStore) -> None:
+    """The result is used, and the argument is a difference all the same."""
+
+    @sabir.option
+    def forecast(city: str, days: int = 1) -> str:
+        "Weather of the next days."
+        return f"rain in {city}"
+
+    record(store, "rome", "Rain?", script=(calls(forecast={"city": "Rome"}), "Yes."), options=[forecast])
+    (question,) = questions_of(store, "rome")
+
+    def replayed(days: int) -> ReplayedQuestion:
+        llm = ScriptedAdapter(calls(forecast={"city": "Rome", "days": days}), always("Yes."))
+        return replay_question(question, llm.complete_sync, sabir.Option.all_of([forecast]))
+
+    assert find_differences(question.steps, replayed(1).steps) == [Difference(1, "argument", None, 1, "forecast days")]
+    assert replayed(2).stopped == "there is no recorded result for forecast(city='Rome', days=2)"
+
+
+def test_an_answer_without_an_end_is_stopped(store: SQLiteStore) -> None:
+    record(store, "rome", "Rain?", script=(calls(weather={"city": "Rome"}), "Yes."))
+    (question,) = questions_of(store, "rome")
+    paused = ScriptedAdapter(always(reply("Wait.", finish_reason="paused")))
+
+    assert replay_question(question, paused.complete_sync).stopped == "the answer has 50 replies and is not finished"
 
 
 def test_an_unfinished_answer_stops_where_its_result_is_missing(question: RecordedQuestion) -> None:

@@ -18,6 +18,7 @@ from typing import Annotated, Any, NoReturn
 import sabir
 import sabir_session
 from cyclopts import Parameter
+from cyclopts.validators import Number
 from pydantic import TypeAdapter
 from sabir.authoring import one_line
 from sabir_session import PostgresStore, SQLiteStore, Store
@@ -30,7 +31,7 @@ from sabir_cli.exits import Exit
 from sabir_cli.facts import open_adapter
 from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output, UsageError
-from sabir_cli.replay.costs import confirm, cost_of, estimate, may_cost
+from sabir_cli.replay.costs import confirm, cost_of, estimate, may_cost, require_key
 from sabir_cli.replay.differences import PERCENT, find_differences, find_question_difference
 from sabir_cli.replay.recording import RecordedQuestion, read_questions
 from sabir_cli.replay.report import QuestionReport, report_lines, summary_line
@@ -53,7 +54,8 @@ def replay(
     option: inputs.OptionFlags = None,
     call_flags: CallFlags = NO_CALL_FLAGS,
     usage: Annotated[
-        float, Parameter(help="Show tokens that differ by more than this, in percent, and by more than 50.")
+        float,
+        Parameter(validator=Number(gte=0), help="Show tokens that differ by more than this percentage and by 50."),
     ] = PERCENT,
     yes: Annotated[bool, Parameter(negative="", help="Start without asking.")] = False,
     as_json: inputs.JSONFlag = False,
@@ -81,8 +83,8 @@ def replay(
             return _report(output, _reports(questions, replays, usage), as_json)
         llm = stack.enter_context(open_adapter(model, call_flags.base_url))
         arguments = _call_arguments(questions, options, call_flags, llm)
-        expected = estimate(llm, questions)
-        if may_cost(llm) and not confirm(model, expected, output, yes=yes):
+        require_key(llm)
+        if may_cost(llm) and not confirm(model, estimate(llm, questions), output, yes=yes):
             return Exit.FAILED
         asker = _ModelAsker(llm, arguments, output, len(questions))
         code = _report(output, _reports(questions, map(asker.replay, questions), usage), as_json, model)
@@ -102,12 +104,15 @@ class _ModelAsker:
     def replay(self, question: RecordedQuestion) -> ReplayedQuestion:
         self._number += 1
         with self._output.waiting(f"question {self._number} of {self._total} …"):
-            replayed = replay_question(question, lambda messages: self._llm.complete_sync(messages, **self._arguments))
+            replayed = replay_question(question, self._ask, self._arguments["options"])
         self._replies += replayed.replies
         messages = [*question.context, *(message for step in replayed.steps for message in step.messages)]
         for reply in replayed.replies:
             self._output.losses(reply.losses, loss_describer(messages))
         return replayed
+
+    def _ask(self, messages: Sequence[sabir.Message]) -> sabir.Reply:
+        return self._llm.complete_sync(messages, **self._arguments)
 
     def print_cost(self) -> None:
         cost = cost_of(self._replies)
@@ -125,10 +130,14 @@ def _open(stack: ExitStack, store: str, name: str | None) -> tuple[Store, str]:
     else:
         file = Path(store.removeprefix("sqlite:///")) if is_store else Defaults.load().home / STORE_FILE
         if not file.is_file():
-            raise UsageError(f"{store!r} is neither the file of a store nor a conversation of `sabir chat`")
+            raise UsageError(f"{store!r} is not the file of a store, and no conversation of `sabir chat` is saved")
         opened = stack.enter_context(SQLiteStore(file))
     names = opened.names()
     if not is_store:
+        if store not in names:
+            near = difflib.get_close_matches(store, names, 1)
+            hint = f"did you mean {near[0]!r}?" if near else "`sabir chats` lists the conversations"
+            raise UsageError(f"{store!r} is neither the file of a store nor a conversation of `sabir chat`; {hint}")
         name = store
     elif name is None:
         if len(names) != 1:

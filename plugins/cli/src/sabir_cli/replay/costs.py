@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import sabir
-from sabir.authoring import installed_hooks
+from sabir.authoring import KeySource, installed_hooks
 
 from sabir_cli.output import Output, UsageError
 from sabir_cli.replay.recording import RecordedQuestion
@@ -57,9 +57,19 @@ def _size(message: sabir.Message) -> int:
     return len(message.model_dump_json(include={"payload"}, exclude_none=True))
 
 
+def require_key(adapter: sabir.ModelAdapter) -> None:
+    """Raise CredentialsMissing, before the question whether to start, if the provider needs a key and there is none."""
+    if _needs_key(adapter):
+        KeySource(adapter.provider.name, adapter.access.api_key, adapter.provider.credentials).read()
+
+
+def _needs_key(adapter: sabir.ModelAdapter) -> bool:
+    return any(each.secret and each.default is None for each in adapter.provider.credentials)
+
+
 def may_cost(adapter: sabir.ModelAdapter) -> bool:
     """Return whether calls may cost money: the provider requires a secret key, or its endpoint is on the internet."""
-    if any(each.secret and each.default is None for each in adapter.provider.credentials):
+    if _needs_key(adapter):
         return True
     host = urlsplit(adapter.target.endpoint).hostname or ""
     try:

@@ -128,11 +128,18 @@ def _is_far(before: int, after: int, percent: float) -> bool:
     return abs(after - before) > max(LEAST_TOKENS, before * percent / 100)
 
 
-def call_key(message: sabir.Message) -> tuple[str, Any]:
-    """Return the option and the arguments of a call. Two calls are equal if their keys are."""
+def call_key(message: sabir.Message, defaults: Mapping[str, Any] | None = None) -> tuple[str, Any]:
+    """Return the option and the arguments of a call. Two calls are equal if their keys are.
+
+    Arguments that are equal to `defaults` are left out, because a call without them means the same.
+    """
     call = message.call
     assert call is not None
-    return call.option_name, call.unreadable_arguments or _strict(_plain_arguments(message))
+    arguments = _plain_arguments(message)
+    if isinstance(arguments, dict) and defaults:
+        is_default = {name for name in defaults if _strict(arguments.get(name)) == _strict(defaults[name])}
+        arguments = {name: argument for name, argument in arguments.items() if name not in is_default}
+    return call.option_name, _strict(arguments)
 
 
 def _call_differences(

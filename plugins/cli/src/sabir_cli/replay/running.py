@@ -4,9 +4,9 @@ context ──ask──▶ reply ──calls?──▶ recorded results ──as
                              └── a call without a recorded result: the question stops here
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import sabir
 from sabir.errors import (
@@ -46,12 +46,13 @@ class ReplayedQuestion:
 
 class RecordedResults:
     """The recorded results of one question, each of which answers one call. `is_over` is True if the last answered call
-    gave the typed answer.
+    gave the typed answer. `options` are the declared options, whose schemas have the default values of arguments.
     """
 
-    def __init__(self, question: RecordedQuestion) -> None:
+    def __init__(self, question: RecordedQuestion, options: Iterable[sabir.Option] = ()) -> None:
         self.is_over = False
         self._question = question
+        self._defaults = {option.name: _default_arguments(option) for option in options}
         self._unused: list[tuple[sabir.Message, sabir.Message]] = []
         for step in question.steps:
             results = {each.result.invocation_id: each for each in step.results if each.result}
@@ -78,8 +79,8 @@ class RecordedResults:
 
     def _take(self, call: sabir.Message) -> sabir.Message | None:
         """Return the first unused result of an equal call, with the id of `call`; None if there is none."""
-        key = call_key(call)
-        at = next((at for at, (each, _) in enumerate(self._unused) if call_key(each) == key), None)
+        key = self._key(call)
+        at = next((at for at, (each, _) in enumerate(self._unused) if self._key(each) == key), None)
         if at is None:
             return None
         _, recorded = self._unused.pop(at)
@@ -87,6 +88,16 @@ class RecordedResults:
         assert call.call is not None and recorded.result is not None
         payload = recorded.result.model_copy(update={"invocation_id": call.call.invocation_id})
         return recorded.model_copy(update={"id": sabir.Message.new_id(), "payload": payload})
+
+    def _key(self, call: sabir.Message) -> tuple[str, Any]:
+        return call_key(call, self._defaults.get(call.call.option_name) if call.call else None)
+
+
+def _default_arguments(option: sabir.Option) -> dict[str, Any]:
+    """Return argument → the default value in the option's schema."""
+    properties = option.parameters.get("properties", {})
+    named = properties.items() if isinstance(properties, Mapping) else ()
+    return {name: schema["default"] for name, schema in named if isinstance(schema, Mapping) and "default" in schema}
 
 
 def recorded_answers(question: RecordedQuestion) -> Ask:
@@ -100,15 +111,16 @@ def recorded_answers(question: RecordedQuestion) -> Ask:
     return ask
 
 
-def replay_question(question: RecordedQuestion, ask: Ask) -> ReplayedQuestion:
+def replay_question(question: RecordedQuestion, ask: Ask, options: Iterable[sabir.Option] = ()) -> ReplayedQuestion:
     """Ask a question again, with recorded results for its calls, and return the steps.
 
-    A failed request is a step with an error, and ends the question. Raises the errors in FATAL.
+    `options` are the declared options, which do not run. A failed request is a step with an error, and ends the
+    question. Raises the errors in FATAL.
     """
-    messages, results = [*question.context], RecordedResults(question)
+    messages, results = [*question.context], RecordedResults(question, options)
     steps: list[AnswerStep] = []
     replies: list[sabir.Reply] = []
-    missing = ""
+    stopped = ""
     for _ in range(MOST_STEPS):
         try:
             reply = ask(messages)
@@ -121,9 +133,11 @@ def replay_question(question: RecordedQuestion, ask: Ask) -> ReplayedQuestion:
             replies.append(reply)
         step, missing = results.answer(reply)
         steps.append(step)
+        stopped = f"there is no recorded result for {missing}" if missing else ""
         continues = bool(step.calls) or step.finish_reason == "paused"
-        if missing or step.error or results.is_over or not continues:
+        if stopped or step.error or results.is_over or not continues:
             break
         messages += [*step.messages, *step.results]
-    stopped = f"there is no recorded result for {missing}" if missing else ""
+    else:
+        stopped = f"the answer has {MOST_STEPS} replies and is not finished"
     return ReplayedQuestion(tuple(steps), stopped, tuple(replies))

@@ -151,6 +151,8 @@ def test_a_no_on_a_terminal_sends_nothing(store: Path) -> None:
     code, shown = on_terminal(*arguments, typed=[(rb"Start\? \[y/N\]", b"n\n")], env={"OPENAI_API_KEY": "none"})
 
     assert b"openai:gpt-5: about 3 requests, " in shown
+    assert b"Start? [y/N]" in shown
+    assert b"differ" not in shown
     assert code == 1
 
 

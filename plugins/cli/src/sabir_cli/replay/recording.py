@@ -91,15 +91,9 @@ def _steps_of(records: Sequence[InnerMessage]) -> list[AnswerStep]:
 def _step_of(reply: InnerMessage, results: Sequence[InnerMessage]) -> AnswerStep:
     messages = sabir_session.current_messages([reply])
     answers = [message for record in results for message in sabir_session.current_messages([record])]
-    ids = [call.invocation_id for message in messages if (call := message.call) is not None]
-
-    def position(message: sabir.Message) -> int:
-        invocation_id = message.result.invocation_id if message.result else ""
-        return ids.index(invocation_id) if invocation_id in ids else len(ids)
-
     return AnswerStep(
         messages,
         reply.finish_reason or ("option_calls" if reply.tool_calls else "stop"),
         reply.usage or sabir.Usage(),
-        tuple(sorted(answers, key=position)),
+        tuple(answers),
     )

@@ -87,10 +87,9 @@ def replay(
         if may_cost(llm) and not confirm(model, estimate(llm, questions), output, yes=yes):
             return Exit.FAILED
         asker = _ModelAsker(llm, arguments, output, len(questions))
-        code = _report(output, _reports(questions, map(asker.replay, questions), usage), as_json, model)
         if may_cost(llm):
-            asker.print_cost()
-        return code
+            stack.callback(asker.print_cost)
+        return _report(output, _reports(questions, map(asker.replay, questions), usage), as_json, model)
 
 
 class _ModelAsker:

@@ -94,7 +94,10 @@ def test_a_conversation_that_cannot_be_sent_is_locked_as_refused() -> None:
     [
         ("{", "is not JSON"),
         ("[]", "is not a lock file of losses; restore it, or delete it and update"),
-        ('{"sabir-losses": 1, "histories": {"h": {"t": {"losses": [{"kind": 1}]}}}}', "is not a lock file of losses"),
+        (
+            '{"sabir-losses": 1, "histories": {"h": {"t": {"losses": [{"kind": 1, "reason": ""}]}}}}',
+            "is not a lock file of losses",
+        ),
         ('{"sabir-losses": 2}', "has the format 2, not 1; upgrade sabir-testing"),
     ],
 )

@@ -101,7 +101,7 @@ def loss_lock(request: pytest.FixtureRequest) -> Iterator[LossLock]:
     test = request.node.nodeid.partition("::")[2]
     if written:
         test = request.node.nodeid
-    fixture = LossLock(file, test, is_update=config.getoption("sabir_update_losses"))
+    fixture = LossLock(file, test, is_update=bool(config.getoption("sabir_update_losses")))
     yield fixture
     request.node.user_properties += [(STALE_PROPERTY, line) for line in fixture.stale_lines]
 

@@ -204,10 +204,16 @@ def _document(entry: LockEntry) -> dict[str, Any]:  # any JSON
 
 
 def _as_entry(fields: Mapping[str, Any]) -> LockEntry:
-    losses = [LockedLoss(**{"message": 0, "path": "", **loss}) for loss in fields["losses"]]
-    if any(not isinstance(loss.message, int) for loss in losses):
+    losses = tuple(map(_as_loss, fields["losses"]))
+    return LockEntry(losses, dict(fields.get("settings", {})), str(fields.get("plugin", "")))
+
+
+def _as_loss(fields: Mapping[str, Any]) -> LockedLoss:
+    message, path = fields.get("message", 0), fields.get("path", "")
+    kind, reason = fields["kind"], fields["reason"]
+    if not (isinstance(message, int) and all(isinstance(text, str) for text in (path, kind, reason))):
         raise ValueError
-    return LockEntry(tuple(losses), dict(fields.get("settings", {})), str(fields.get("plugin", "")))
+    return LockedLoss(message, path, kind, reason)
 
 
 def _plugin_of(adapter: sabir.Adapter) -> str:

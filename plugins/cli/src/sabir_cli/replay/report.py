@@ -22,7 +22,7 @@ from sabir_cli.losses import first_words
 from sabir_cli.replay.differences import Difference
 from sabir_cli.replay.recording import RecordedQuestion
 
-LONGEST_SHOWN = 400
+LONGEST_SHOWN = 240
 """Maximum length of a shown text or value, in characters. A longer text begins shortly before its first difference."""
 LEAD = 40
 """The number of equal characters that are shown before the first difference of a longer text."""

@@ -4,7 +4,7 @@
 
 A charge adds to the costs of the render, and raises TemplateTooCostly if they exceed a limit. Operations that could
 create a large value are charged before they run: operators, methods of texts, filters, printed values. Other operations
-are charged for the size of their result. Each charge also checks the CPU time of the thread. So a render ends soon after
+are charged for the size of their result. Each charge also checks the thread's CPU time. So a render ends soon after
 SECONDS of work, and creates at most LARGEST characters and items in total.
 """
 

@@ -7,7 +7,6 @@
 The same function judges all libraries. A mark may be anywhere in the body, in whatever form the library chose.
 """
 
-import base64
 import json
 import re
 from collections import Counter
@@ -64,7 +63,7 @@ def missing(history: Entry, wire: str, body: Entry) -> list[Mark]:
         if not (
             any(mark.text in each and MEDIUM.fullmatch(each) for each in texts)
             if mark.kind == "image"
-            else mark.text in (text.replace("-", "+").replace("_", "/") if mark.kind == "signature" else text)
+            else mark.text in (_bare(text) if mark.kind == "signature" else text)
         )
     ]
 
@@ -73,7 +72,7 @@ def judge(history: Entry, wire: str, answer: Entry, usual: list[str]) -> Entry:
     """Return the verdict on a library's answer, with the reasons; `usual` are its reports for the plain conversation."""
     body, reports = answer["body"], unusual(answer["reports"], usual)
     if body is None:
-        return {"verdict": RAISED, "reasons": [answer["error"]], "lost": [], "reports": reports}
+        return {"verdict": RAISED, "reasons": [answer["error"]], "lost": [], "reports": reports, "marks": []}
     lost = [*missing(history, wire, body), *mispaired(history, wire, body)]
     refused = complaints(wire, body, foreign(history, wire))
     verdict = REFUSED if refused else (REPORTED if reports else SILENT) if lost else COMPLETE
@@ -82,6 +81,7 @@ def judge(history: Entry, wire: str, answer: Entry, usual: list[str]) -> Entry:
         "reasons": refused,
         "lost": [f"{mark.kind} {mark.text}" for mark in lost],
         "reports": reports,
+        "marks": lost,
     }
 
 
@@ -113,22 +113,23 @@ def foreign(history: Entry, wire: str) -> set[str]:
 
 def unusual(reports: list[str], usual: list[str]) -> list[str]:
     """Return the reports that the library does not make for the plain conversation; numbers and ids may differ."""
-    known = {_shape(each) for each in usual}
-    return [each for each in reports if _shape(each) not in known]
+    known = {shape(each) for each in usual}
+    return [each for each in reports if shape(each) not in known]
 
 
 def says_nothing_of(reports: list[str], without: list[str]) -> bool:
     """Return whether all reports also occur if the lost message is removed from the history."""
-    return not Counter(map(_shape, reports)) - Counter(map(_shape, without))
+    return not Counter(map(shape, reports)) - Counter(map(shape, without))
 
 
-def _shape(report: str) -> str:
+def shape(report: str) -> str:
+    """Return a report without marks, ids, quoted names and numbers, which differ from request to request."""
     return re.sub(r"MARK\d{4}|\b[0-9a-f]{8}\b|'[^']*'|[\w-]*\d[\w-]*", "#", report)
 
 
 def _bare(signature: str) -> str:
-    base64.b64decode(signature, validate=True)
-    return signature.rstrip("=")
+    """Return a signature in the standard alphabet of base64, without padding: libraries may write it otherwise."""
+    return signature.replace("-", "+").replace("_", "/").rstrip("=")
 
 
 def _strings(body: Any) -> Iterator[str]:

@@ -77,7 +77,7 @@ def _generate_content(parts: list[Entry], finish: str) -> Entry:
     signature = next((part["signature"] for part in parts if part["kind"] == "reasoning"), None)
     for part in parts:
         if part["kind"] == "reasoning":
-            content.append({"text": part["text"], "thought": True})
+            content += [{"text": part["text"], "thought": True}] if part["text"] else []
             continue
         call = {key: part[key] for key in ("id", "name") if key in part} | {"args": part.get("arguments")}
         content.append({"functionCall": call} if part["kind"] == "call" else {"text": part["text"]})

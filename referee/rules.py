@@ -30,7 +30,8 @@ ROOT_KEYWORDS = {"anyOf", "oneOf", "allOf", "not", "enum"}
 
 def complaints(wire: str, body: Body, foreign: set[str]) -> list[str]:
     """Return why the wire's API refuses a request; `foreign` are signatures that other vendors created."""
-    return list(dict.fromkeys([*RULES[wire](body), *_foreign(wire, body, foreign), *type_complaints(wire, body)]))
+    found = [*RULES[wire](body), *_foreign(wire, body, foreign)]
+    return list(dict.fromkeys(found or type_complaints(wire, body)))
 
 
 def _foreign(wire: str, body: Body, foreign: set[str]) -> Complaints:
@@ -104,6 +105,8 @@ def chat(body: Body) -> Complaints:
                 waiting.remove(item["tool_call_id"])
             else:
                 yield "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+            if any(part["type"] != "text" for part in item["content"] if isinstance(part, dict)):
+                yield "a message with role 'tool' takes text parts only"
             continue
         yield from _unanswered(waiting, "an assistant message with 'tool_calls' must be followed by tool messages")
         waiting = []
@@ -145,9 +148,10 @@ def messages(body: Body) -> Complaints:
             yield "role 'system' is not supported on this model"
         if not blocks:
             yield "all messages must have non-empty content"
-        for block in blocks:
-            if block["type"] == "text" and not block["text"].strip():
-                yield "text content blocks must contain non-whitespace text"
+        if any(block.get("text") == "" for block in blocks):
+            yield "text content blocks must be non-empty"
+        elif blocks and not any(block.get("text", "other").strip() for block in blocks):
+            yield "text content blocks must contain non-whitespace text"
         if turns and turns[-1][0] == item["role"]:
             turns[-1][1].extend(blocks)
         else:

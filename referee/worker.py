@@ -97,7 +97,8 @@ class Referee:
             messages = self.messages(history)
             self.server.answer = replies.body(wire, replies.FINE)
             with reporting(reports):
-                reports += self.module.connect(wire, self.server.url).send(messages, history)
+                for line in self.module.connect(wire, self.server.url).send(messages, history) or ():
+                    reports.append(line)
         except Exception as raised:
             error = f"{type(raised).__name__}: {' '.join(str(raised).split())[:300]}"
         body = json.loads(self.server.bodies[0]) if self.server.bodies else None

@@ -4,7 +4,8 @@ A module has the function `connect(wire, url)`, which returns an object with
 
     build(message)        a message of the history, written by hand → list of the library's own messages
     reply(settings)       what the vendor's server answers to a question → (own messages, ids of its calls)
-    send(messages, history)   the messages with the history's options and settings → lines that the library reports
+    send(messages, history)   sends the messages with the history's options and settings; yields lines that the
+                              library's own interface reports, or returns None if it has no such interface
 
 Each library gets its messages as its documentation builds them, and the vendor's replies as it decodes them itself.
 """

@@ -41,14 +41,13 @@ class Connection:
         message = self.chat_class(**self.fields).invoke(QUESTION)
         return [message], [call["id"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
 
-    def send(self, messages: list[BaseMessage], history: Entry) -> list[str]:
+    def send(self, messages: list[BaseMessage], history: Entry) -> None:
         settings = dict(history.get("settings", {}))
         stop = settings.pop("stop", None)
         model = self.chat_class(**self.fields, **settings)
         if history["options"]:
             model = model.bind_tools([function_of(each) for each in history["options"]])
         model.invoke(messages, stop=stop)
-        return []
 
 
 def _content(parts: list[Entry]) -> Any:

@@ -50,11 +50,10 @@ class Connection:
         message = litellm.completion(messages=question, **self.how).choices[0].message
         return [message], [call.id for call in message.tool_calls or ()]
 
-    def send(self, messages: list[Any], history: Entry) -> list[str]:
+    def send(self, messages: list[Any], history: Entry) -> None:
         tools = [function_of(each) for each in history["options"]]
         offered = {"tools": tools} if tools else {}
         litellm.completion(messages=messages, **offered, **history.get("settings", {}), **self.how)
-        return []
 
 
 def _content(parts: list[Entry]) -> Any:

@@ -3,6 +3,7 @@
 The leading system message is the request's `system`; a later one is `Message.developer`.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import lm15
@@ -40,16 +41,15 @@ class Connection:
         bound = {"max_tokens": MAX_TOKENS} if self.wire == "anthropic.messages" else {}
         return lm15.Request(model=MODELS[self.wire], config=lm15.Config(**bound, **settings), **fields)
 
-    def send(self, messages: list[lm15.Message], history: Entry) -> list[str]:
+    def send(self, messages: list[lm15.Message], history: Entry) -> Iterator[str]:
         tools = [lm15.FunctionTool(**each) for each in history["options"]]
         settings = {name: tuple(each) if name == "stop" else each for name, each in history.get("settings", {}).items()}
         system = None
         if messages[0].role == "developer":
             system, messages = messages[0].text, messages[1:]
         request = self.request(settings, messages=messages, system=system, tools=tools)
-        planned = [f"{each.action} {each.field}: {each.reason}" for each in self.client.plan(request)]
+        yield from (f"{each.action} {each.field}: {each.reason}" for each in self.client.plan(request))
         self.client.complete(request)
-        return planned
 
 
 def _part(part: Entry) -> Any:

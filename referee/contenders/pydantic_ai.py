@@ -57,14 +57,13 @@ class Connection:
             settings["max_tokens"] = MAX_TOKENS
         return ModelSettings(**settings)  # type: ignore[typeddict-item]
 
-    def send(self, messages: list[ModelMessage], history: Entry) -> list[str]:
+    def send(self, messages: list[ModelMessage], history: Entry) -> None:
         tools = [
             Tool.from_schema(lambda **arguments: "", each["name"], each["description"], each["parameters"])
             for each in history["options"]
         ]
         agent = Agent(self.model, tools=tools, model_settings=self.settings(history))
         asyncio.run(agent.run(message_history=messages))
-        return []
 
 
 def _content(part: Entry) -> Any:

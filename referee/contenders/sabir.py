@@ -1,5 +1,6 @@
 """sabir: `sabir.adapter(model).complete_sync`; the reply's `losses` are what it reports."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import sabir
@@ -33,12 +34,12 @@ class Connection:
         reply = self.adapter.complete_sync(QUESTION, options=_options(history))
         return list(reply.messages), [message.call.invocation_id for message in reply.option_calls if message.call]
 
-    def send(self, messages: list[Message], history: Entry) -> list[str]:
+    def send(self, messages: list[Message], history: Entry) -> Iterator[str]:
         fields: dict[str, Any] = dict(history.get("settings", {}))
         if self.wire == "anthropic.messages":
             fields["max_output_tokens"] = MAX_TOKENS
         reply = self.adapter.complete_sync(messages, options=_options(history), settings=sabir.Settings(**fields))
-        return [str(loss) for loss in reply.losses]
+        yield from map(str, reply.losses)
 
 
 def _part(part: Entry) -> Any:

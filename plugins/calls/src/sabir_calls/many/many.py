@@ -10,8 +10,9 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sized
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, closing
+from queue import Queue
 from typing import Generic, TypeAlias, TypeVar, Unpack
 
 from sabir import Adapter, Message, Reply, SabirError, SettingsInvalid
@@ -174,14 +175,20 @@ async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[Man
     generator is closed, for example by `contextlib.aclosing`.
     """
     run = _Run[asyncio.Task[Reply]](llm, prompts, arguments)
+    ended = asyncio.Queue[asyncio.Task[Reply]]()
+
+    def start(messages: list[Message]) -> asyncio.Task[Reply]:
+        task = asyncio.create_task(_complete_prompt(llm, messages, run.how))
+        task.add_done_callback(ended.put_nowait)
+        return task
+
     try:
         while True:
-            for outcome in run.next_outcomes(lambda each: asyncio.create_task(_complete_prompt(llm, each, run.how))):
+            for outcome in run.next_outcomes(start):
                 yield outcome
             if not run.running:
                 return
-            done, _ = await asyncio.wait(run.running, return_when=asyncio.FIRST_COMPLETED)
-            for outcome in run.collect(done):
+            for outcome in run.collect([await ended.get(), *_rest_of(ended)]):
                 yield outcome
     except BaseException as error:
         await _cancel_tasks(run.running)
@@ -202,17 +209,30 @@ def complete_many_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyA
 def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> SyncOutcomeIterator:
     """Sync version of `each_completed`. Calls run in threads. Closing the generator waits for running calls."""
     run = _Run[Future[Reply]](llm, prompts, arguments)
+    ended = Queue[Future[Reply]]()
+
+    def start(messages: list[Message]) -> Future[Reply]:
+        future = pool.submit(llm.complete_sync, messages, **run.how)
+        future.add_done_callback(ended.put)
+        return future
+
     with closing(run), ThreadPoolExecutor(run.at_once, "sabir-calls") as pool:
         try:
             while True:
-                yield from run.next_outcomes(lambda each: pool.submit(llm.complete_sync, each, **run.how))
+                yield from run.next_outcomes(start)
                 if not run.running:
                     return
-                yield from run.collect(wait(run.running, return_when=FIRST_COMPLETED).done)
+                yield from run.collect([ended.get(), *_rest_of(ended)])
         except BaseException as error:
             pool.shutdown(cancel_futures=True)
             run.end_early(error)
             raise
+
+
+def _rest_of(ended: "asyncio.Queue[CallT] | Queue[CallT]") -> Iterator[CallT]:
+    """Yield the calls that are in the queue already. Only one task or thread may read the queue."""
+    while not ended.empty():
+        yield ended.get_nowait()
 
 
 async def _complete_prompt(llm: Adapter, messages: list[Message], how: CallArguments) -> Reply:

@@ -20,8 +20,6 @@ CACHE = ROOT / ".cache" / "benchmarks"
 CONTENDERS = Path(__file__).parent / "contenders"
 PLOTS = Path(__file__).with_name("plots.py")
 """It has an environment as contenders have."""
-REFEREED = {"lm15": ("lm15==1.5.0",)}
-"""Requirements of libraries that `referee` calls and the benchmarks do not."""
 WORKSPACE = {
     "{core}": ROOT / "core",
     **{"{" + path.parent.name + "}": path.parent for path in ROOT.glob("plugins/*/pyproject.toml")},
@@ -34,8 +32,6 @@ class Absent(Exception):
 
 def requirements_of(contender: str) -> tuple[str, ...]:
     """What a contender's module says it requires; the module is read, not imported."""
-    if contender in REFEREED:
-        return REFEREED[contender]
     path = PLOTS if contender == PLOTS.stem else CONTENDERS / f"{MODULES[contender]}.py"
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "REQUIREMENTS":

@@ -38,7 +38,15 @@ def main() -> None:
         tell(f"no recorded conversations: {VARIABLE} names no folder")
     if chosen.libraries:
         for cell in played["cells"]:
-            print(cell["library"], cell["history"], cell["wire"], cell["verdict"], *cell["reasons"], *cell["lost"], sep="  ")
+            print(
+                cell["library"],
+                cell["history"],
+                cell["wire"],
+                cell["verdict"],
+                *cell["reasons"],
+                *cell["lost"],
+                sep="  ",
+            )
         return
     histories = trial.histories()
     head = {

@@ -69,7 +69,7 @@ def missing(history: Entry, wire: str, body: Entry) -> list[Mark]:
 
 
 def judge(history: Entry, wire: str, answer: Entry, usual: list[str]) -> Entry:
-    """Return the verdict on a library's answer, with the reasons; `usual` are its reports for the plain conversation."""
+    """Return the verdict on a library's answer; `usual` are its reports for the plain conversation."""
     body, reports = answer["body"], unusual(answer["reports"], usual)
     if body is None:
         return {"verdict": RAISED, "reasons": [answer["error"]], "lost": [], "reports": reports, "marks": []}
@@ -87,9 +87,7 @@ def judge(history: Entry, wire: str, answer: Entry, usual: list[str]) -> Entry:
 
 def mispaired(history: Entry, wire: str, body: Entry) -> Iterator[Mark]:
     """Yield the results of a history that the request presents as the results of other calls."""
-    sent = {
-        word: MARK.findall(call) for call, result in pairs(wire, body) for word in MARK.findall(result)
-    }
+    sent = {word: MARK.findall(call) for call, result in pairs(wire, body) for word in MARK.findall(result)}
     called: dict[str, list[str]] = {}
     for number, message in enumerate(history["messages"]):
         for part in message["content"]:
@@ -123,8 +121,8 @@ def says_nothing_of(reports: list[str], without: list[str]) -> bool:
 
 
 def shape(report: str) -> str:
-    """Return a report without marks, ids, quoted names and numbers, which differ from request to request."""
-    return re.sub(r"MARK\d{4}|\b[0-9a-f]{8}\b|'[^']*'|[\w-]*\d[\w-]*", "#", report)
+    """Return a report without marks, ids and numbers, which differ from request to request."""
+    return re.sub(r"MARK\d{4}|\b[0-9a-f]{8}\b|[\w-]*\d[\w-]*", "#", report)
 
 
 def _bare(signature: str) -> str:

@@ -1,6 +1,6 @@
-"""The picture of the page: a square for each cell, in the colour of its verdict; SVG, by matplotlib in its own environment.
+"""The picture of the page: a square for each cell, in the colour of its verdict, by matplotlib in its own environment.
 
-    results.json ──▶ referee.svg
+results.json ──▶ referee.svg
 """
 
 import sys

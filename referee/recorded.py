@@ -1,4 +1,4 @@
-"""Conversations that several vendors' models had: recorded requests, joined and marked, read at run time and not stored.
+"""Conversations of several vendors: recorded requests, joined and marked, read at run time and not stored.
 
     SABIR_VENDOR_CASSETTES/anthropic.messages.jsonl.gz ─┐
                            openai.chat.jsonl.gz ────────┼─▶ one conversation of three vendors, with marks
@@ -42,7 +42,9 @@ def _anthropic(body: Entry) -> Iterator[Entry]:
         others = [part for part in parts if part["kind"] != "result"]
         if item["role"] not in ("user", "assistant"):
             raise NotRead
-        yield from ({"role": role, "content": each} for role, each in (("tool", results), (item["role"], others)) if each)
+        yield from (
+            {"role": role, "content": each} for role, each in (("tool", results), (item["role"], others)) if each
+        )
 
 
 def _anthropic_part(block: Entry, names: dict[str, str]) -> Entry:

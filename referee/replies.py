@@ -48,11 +48,11 @@ def _responses(parts: list[Entry], finish: str) -> Entry:
             content = [{"type": "output_text", "text": part["text"], "annotations": [], "logprobs": []}]
             output.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "status": status,
                            "content": content})  # fmt: skip
-    usage = {"input_tokens": 9, "output_tokens": 9, "total_tokens": 18,
-             "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}  # fmt: skip
-    details = {"reason": "max_output_tokens"} if finish else None
+    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
+    usage = {"input_tokens": 9, "output_tokens": 9, "total_tokens": 18, **details}
+    cut = {"reason": "max_output_tokens"} if finish else None
     return {"id": "resp_1", "object": "response", "created_at": 1, "model": "gpt-5", "output": output, "usage": usage,
-            "status": status, "incomplete_details": details, "error": None, "instructions": None, "metadata": {},
+            "status": status, "incomplete_details": cut, "error": None, "instructions": None, "metadata": {},
             "parallel_tool_calls": True, "temperature": 1, "top_p": 1, "tool_choice": "auto", "tools": []}  # fmt: skip
 
 

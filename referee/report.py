@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks import environments
 from benchmarks.environments import ROOT
 from referee import results
-from referee.contenders import CONTENDERS, MODELS
+from referee.contenders import CONTENDERS
 from referee.judge import COMPLETE, FAILING, RAISED, REPORTED, UNCLAIMED, VERDICTS
 from referee.unclaimed import ROWS
 
@@ -36,27 +36,28 @@ def write(stored: Entry) -> None:
         if failing := [cell for cell in stored["cells"] if cell["history"] == name and "body" in cell]:
             (CELLS / f"{name}.json").write_text(json.dumps(failing, indent=1, ensure_ascii=False) + "\n", "utf-8")
     between = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
-    part = "\n\n".join([BEGIN, *_sections(stored), END])
+    part = "\n\n".join([BEGIN, *sections(stored), END])
     PAGE.write_text(between.sub(lambda _: part, PAGE.read_text("utf-8")), "utf-8")
     command = [str(environments.python_of("plots")), "-m", "referee.plots", str(results.STORED)]
     picture = str(results.FOLDER / "referee.svg")
     subprocess.run([*command, picture], cwd=ROOT, env=environments.variables(), check=True)
 
 
-def _sections(stored: Entry) -> Iterator[str]:
+def sections(stored: Entry) -> Iterator[str]:
+    """Yield the paragraphs of the generated part."""
     yield f"Judged {stored['date']} with Python {stored['python']}. {_versions(stored)}"
     yield "![A square for each library, history and API](referee/referee.svg)"
     yield _totals(stored)
     yield "### Every history"
     yield _table(["history", *CONTENDERS.values()], _histories(stored))
     yield "### What failed"
-    yield "\n".join(_failures(stored))
+    yield "\n".join(_groups(stored, FAILING))
     yield "### Errors instead of a request"
     yield "\n".join(_groups(stored, (RAISED,)))
     yield "### Not claimed"
     yield "\n".join(_unclaimed(stored))
     yield "### Reported by users"
-    yield _table(["report", "history", "libraries that fail today"], _reports(stored))
+    yield _table(["report", "history", "libraries that fail or raise an error"], _reports(stored))
     yield "### Recorded conversations"
     yield _recorded(stored)
 
@@ -93,25 +94,21 @@ def _summary(stored: Entry, history: str, library: str) -> str:
     return ", ".join(shown)
 
 
-def _failures(stored: Entry) -> Iterator[str]:
-    yield from _groups(stored, FAILING)
-
-
 def _groups(stored: Entry, verdicts: Iterable[str]) -> Iterator[str]:
-    """Yield a line for each history, library and reason, with the APIs."""
-    groups: dict[tuple[str, str, str, str], list[str]] = {}
-    for cell in stored["cells"]:
-        if cell["verdict"] in verdicts:
-            reason = "; ".join(cell["reasons"][:1]) or f"without {_kinds(cell['lost'])}"
-            key = (cell["history"], cell["library"], cell["verdict"], _plain(reason))
-            groups.setdefault(key, []).append(SHORT[cell["wire"]])
+    """Yield a line for each history, with its reasons and the libraries and APIs that fail for each of them."""
     for name, title in stored["titles"].items():
-        own = {key: wires for key, wires in groups.items() if key[0] == name}
-        if own:
-            yield f"- **{title}.** " + "; ".join(
-                f"{CONTENDERS[library]} {''.join(wires)}: {verdict}, {reason}"
-                for (_, library, verdict, reason), wires in own.items()
+        reasons: dict[str, dict[str, str]] = {}
+        for cell in stored["cells"]:
+            if cell["history"] == name and cell["verdict"] in verdicts:
+                reason = f"`{_plain(cell['reasons'][0])}`" if cell["reasons"] else f"without {_kinds(cell['lost'])}"
+                libraries = reasons.setdefault(f"{cell['verdict']}, {reason}", {})
+                label = CONTENDERS[cell["library"]]
+                libraries[label] = libraries.get(label, "") + SHORT[cell["wire"]]
+        if reasons:
+            texts = (
+                f"{reason} ({', '.join(' '.join(each) for each in own.items())})" for reason, own in reasons.items()
             )
+            yield f"- **{title}**: {'; '.join(texts)}"
 
 
 def _kinds(lost: list[str]) -> str:
@@ -121,9 +118,9 @@ def _kinds(lost: list[str]) -> str:
 
 
 def _plain(reason: str) -> str:
-    """Return a reason as one short line of Markdown."""
+    """Return a reason as one short line without the characters that end code in Markdown."""
     text = re.sub(r"MARK\d{4}", "…", " ".join(reason.split())).replace("`", "'")
-    return f"`{text[:117]}…`" if len(text) > 120 else f"`{text}`" if not text.startswith("without") else text
+    return f"{text[:117]}…" if len(text) > 120 else text
 
 
 def _unclaimed(stored: Entry) -> Iterator[str]:
@@ -131,8 +128,7 @@ def _unclaimed(stored: Entry) -> Iterator[str]:
         cells = [
             cell
             for cell in stored["cells"]
-            if cell["verdict"] == UNCLAIMED
-            and (cell["library"], cell["claim"]) == (row.library, row.reason)
+            if cell["verdict"] == UNCLAIMED and (cell["library"], cell["claim"]) == (row.library, row.reason)
         ]
         titles = dict.fromkeys(stored["titles"][cell["history"]] for cell in cells)
         if cells:
@@ -145,8 +141,7 @@ def _reports(stored: Entry) -> Iterator[list[str]]:
             CONTENDERS[library]
             for library in CONTENDERS
             if any(
-                (cell["history"], cell["library"]) == (name, library)
-                and cell["verdict"] in (*FAILING, RAISED)
+                (cell["history"], cell["library"]) == (name, library) and cell["verdict"] in (*FAILING, RAISED)
                 for cell in stored["cells"]
             )
         )
@@ -176,6 +171,3 @@ def _why(cells: list[Entry]) -> str:
 def _table(head: list[str], lines: Iterable[list[str]]) -> str:
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-__all__ = ["MODELS", "write"]

@@ -1,4 +1,4 @@
-"""What each vendor's API refuses: the rules of order, ids and schemas that its error messages state, and its SDK's types.
+"""What each vendor's API refuses: the rules of order, ids and schemas of its error messages, and its SDK's types.
 
     body of a request ──RULES[wire]──▶ the vendor's complaints; none means that the request is accepted
 

@@ -1,7 +1,7 @@
 """All cells: each library with each history at each wire, and the smallest history with which a failing cell fails.
 
-    histories/*.json ──▶ worker of a library ──▶ judge ──▶ cell    refused or lost silently ──▶ messages are removed
-    recordings ────────▶                                           while the verdict and its reasons stay
+histories/*.json ──▶ worker of a library ──▶ judge ──▶ cell    refused or lost silently ──▶ messages are removed
+recordings ────────▶                                           while the verdict and its reasons stay
 """
 
 import json
@@ -25,7 +25,7 @@ CONTROL = "plain"
 def histories() -> dict[str, Entry]:
     """Return all histories by name, the control first."""
     named = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(HISTORIES.glob("*.json"))}
-    return {CONTROL: named.pop(CONTROL), **named}
+    return {CONTROL: named.pop(CONTROL), **dict(sorted(named.items(), key=lambda each: str(each[1]["title"])))}
 
 
 class Library:

@@ -42,6 +42,14 @@ ROWS = (
         "langchain", ("seed",), ("openai.responses", "anthropic.messages"),
         "`seed` is not one of LangChain's standard parameters; these chat models have no such field",
     ),
+    Unclaimed(
+        "langchain", ("image_in_result",), ("openai.chat",),
+        "langchain-openai's standard tests declare `supports_image_tool_message` for the Responses API only",
+    ),
+    Unclaimed(
+        "langchain", ("stop",), ("openai.responses",),
+        "langchain-openai's standard tests mark stop sequences at the Responses API as unsupported",
+    ),
 )  # fmt: skip
 
 

@@ -3,8 +3,8 @@
     stdin   {"wire": "openai.chat", "history": {…}}
     stdout  {"body": {…} | null, "error": "" | "TypeError: …", "reports": ["…"]}
 
-The server on 127.0.0.1 plays every vendor. A report is a warning, a log record of level WARNING or above, or a line that
-the library's own interface returns.
+The server on 127.0.0.1 plays every vendor. A report is a warning, a log record of level WARNING or above, or a line
+that the library's own interface returns.
 """
 
 import importlib

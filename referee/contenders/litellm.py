@@ -1,4 +1,4 @@
-"""litellm: `litellm.completion` with messages in OpenAI's form; OpenAI's Responses through the prefix `openai/responses/`.
+"""litellm: `litellm.completion` with messages in OpenAI's form; `openai/responses/…` is the Responses API.
 
 `modify_params` is on, with which litellm repairs messages for a provider. `drop_params` is off, the default: litellm
 then raises an error for a setting that a provider lacks.

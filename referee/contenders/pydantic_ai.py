@@ -1,4 +1,4 @@
-"""pydantic-ai: an `Agent`, which repairs the `message_history` that it is run with, of pydantic-ai's `ModelMessage` types.
+"""pydantic-ai: an `Agent`, which repairs the `message_history` that it is run with, of its `ModelMessage` types.
 
 The last question is the end of the history: with an unanswered call before a separate prompt, a run raises `UserError`.
 """
@@ -67,7 +67,11 @@ class Connection:
 
 
 def _content(part: Entry) -> Any:
-    return part["text"] if part["kind"] == "text" else parts.BinaryContent(b64decode(part["data"]), media_type=part["mime"])
+    return (
+        part["text"]
+        if part["kind"] == "text"
+        else parts.BinaryContent(b64decode(part["data"]), media_type=part["mime"])
+    )
 
 
 def _returned(part: Entry) -> parts.ToolReturnPart:

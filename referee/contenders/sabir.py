@@ -43,7 +43,11 @@ class Connection:
 
 
 def _part(part: Entry) -> Any:
-    return sabir.TextPart(text=part["text"]) if part["kind"] == "text" else sabir.image(f"data:{part['mime']};base64,{part['data']}")
+    return (
+        sabir.TextPart(text=part["text"])
+        if part["kind"] == "text"
+        else sabir.image(f"data:{part['mime']};base64,{part['data']}")
+    )
 
 
 def _call(part: Entry) -> Message:

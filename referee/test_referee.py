@@ -87,6 +87,22 @@ def test_judge_notices_results_that_changed_places(sabir: InProcess, wire: str) 
     assert list(judge.mispaired(history, wire, answer["body"])) == []
 
 
+def test_google_results_belong_to_calls_by_id_and_else_by_order(sabir: InProcess) -> None:
+    history, wire = HISTORIES["parallel_calls"], "google.generate_content"
+    body = sabir.request(wire, history)["body"]
+    calls, results = (
+        [part[kind] for content in body["contents"] for part in content["parts"] if kind in part]
+        for kind in ("functionCall", "functionResponse")
+    )
+    first, second = results
+    first["response"], second["response"] = second["response"], first["response"]
+    assert len(list(judge.mispaired(history, wire, body))) == 2
+
+    for number, (call, result) in enumerate(zip(calls, reversed(results), strict=True)):
+        call["id"] = result["id"] = f"id_{number}"
+    assert list(judge.mispaired(history, wire, body)) == []
+
+
 REFUSED = {
     "openai.chat": [
         ("plain", '"tool_call_id": "call_1"', '"tool_call_id": "call_2"', "must be a response to a preceding message"),
@@ -159,10 +175,17 @@ def echoed(reports: Callable[[Entry], list[str]]) -> Callable[[str, Entry], Entr
     ],
 )
 def test_report_counts_only_if_it_is_about_what_was_lost(reports: Callable[[Entry], list[str]], verdict: str) -> None:
-    """A report that is made for the plain history, or without the lost message too, says nothing of the message."""
+    """A report that the library makes without the lost message too says nothing of the message."""
     library = InProcess(echoed(reports))
 
     assert library.judged("openai.chat", {**HISTORIES["image"], "options": []})[0]["verdict"] == verdict
+
+
+def test_report_that_the_plain_history_has_too_is_left_out() -> None:
+    """Its numbers may differ."""
+    library = InProcess(echoed(lambda history: [f"warning: request {len(history['messages'])}"]))
+
+    assert library.judged("openai.chat", HISTORIES["image"])[0]["reports"] == []
 
 
 def test_failing_history_is_reduced_to_the_messages_that_it_takes() -> None:

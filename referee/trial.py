@@ -5,6 +5,7 @@ recordings ────────▶                                          
 """
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,6 +79,7 @@ class Library:
             smallest, answer = self.smallest(wire, history, verdict, answer)
             found.update(smallest=smallest["messages"], body=answer["body"])
         found.pop("marks")
+        found["reports"] = [re.sub(r"\b[0-9a-f]{8}\b", "…", each) for each in found["reports"]]  # random ids
         return found
 
     def smallest(self, wire: str, history: Entry, verdict: Entry, answer: Entry) -> tuple[Entry, Entry]:

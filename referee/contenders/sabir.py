@@ -32,7 +32,9 @@ class Connection:
 
     def reply(self, history: Entry) -> tuple[list[Message], list[str]]:
         reply = self.adapter.complete_sync(QUESTION, options=_options(history))
-        return list(reply.messages), [message.call.invocation_id for message in reply.option_calls if message.call]
+        return list(reply.messages), [
+            message.call.invocation_id for message in reply.option_calls if message.call is not None
+        ]
 
     def send(self, messages: list[Message], history: Entry) -> Iterator[str]:
         fields: dict[str, Any] = dict(history.get("settings", {}))

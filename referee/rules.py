@@ -30,8 +30,8 @@ ROOT_KEYWORDS = {"anyOf", "oneOf", "allOf", "not", "enum"}
 
 def complaints(wire: str, body: Body, foreign: set[str]) -> list[str]:
     """Return why the wire's API refuses a request; `foreign` are signatures that other vendors created."""
-    found = [*RULES[wire](body), *_foreign(wire, body, foreign)]
-    return list(dict.fromkeys(found or type_complaints(wire, body)))
+    broken = [*RULES[wire](body), *_foreign(wire, body, foreign)]
+    return list(dict.fromkeys(broken or type_complaints(wire, body)))
 
 
 def _foreign(wire: str, body: Body, foreign: set[str]) -> Complaints:
@@ -234,8 +234,8 @@ def _repeated(names: list[str]) -> set[str]:
 def _openai_schemas(tools: list[Body]) -> Complaints:
     for tool in tools:
         schema = tool.get("parameters") or {}
-        if found := sorted(ROOT_KEYWORDS & set(schema)):
-            yield f"schema must have type 'object' and not have {', '.join(found)} at the top level"
+        if keywords := sorted(ROOT_KEYWORDS & set(schema)):
+            yield f"schema must have type 'object' and not have {', '.join(keywords)} at the top level"
         if any(each.get("type") == "array" and "items" not in each for each in _dictionaries(schema)):
             yield "array schema missing items"
 

@@ -42,8 +42,8 @@ def changed(body: Entry, pattern: str, replacement: str) -> Entry:
     """The body with each match of a pattern in its JSON replaced; at least one matches."""
     text, count = re.subn(pattern, replacement, json.dumps(body))
     assert count
-    found: Entry = json.loads(text)
-    return found
+    other: Entry = json.loads(text)
+    return other
 
 
 def test_histories_fit_the_published_schema_and_each_mark_occurs_once() -> None:

@@ -71,16 +71,16 @@ class Library:
     def cell(self, wire: str, name: str, history: Entry) -> Entry:
         """Return the cell of a stored history; a failing one with its smallest history and body."""
         verdict, answer = self.judged(wire, history)
-        found = {"library": self.name, "history": name, "wire": wire, **verdict}
+        cell = {"library": self.name, "history": name, "wire": wire, **verdict}
         claim = reason_for(self.name, name, wire)
         if claim and verdict["verdict"] in (*FAILING, RAISED):
-            found.update(verdict=UNCLAIMED, claim=claim)
+            cell.update(verdict=UNCLAIMED, claim=claim)
         elif verdict["verdict"] in FAILING:
             smallest, answer = self.smallest(wire, history, verdict, answer)
-            found.update(smallest=smallest["messages"], body=answer["body"])
-        found.pop("marks")
-        found["reports"] = [re.sub(r"\b[0-9a-f]{8}\b", "…", each) for each in found["reports"]]  # random ids
-        return found
+            cell.update(smallest=smallest["messages"], body=answer["body"])
+        cell.pop("marks")
+        cell["reports"] = [re.sub(r"\b[0-9a-f]{8}\b", "…", each) for each in cell["reports"]]  # random ids
+        return cell
 
     def smallest(self, wire: str, history: Entry, verdict: Entry, answer: Entry) -> tuple[Entry, Entry]:
         """Remove messages while the library still fails for the same reason."""

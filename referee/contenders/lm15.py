@@ -20,8 +20,8 @@ CLASSES: dict[str, tuple[Any, str]] = {
 
 class Connection:
     def __init__(self, wire: str, url: str) -> None:
-        made, ending = CLASSES[wire]
-        self.wire, self.client = wire, made(api_key="none", base_url=url + ending)
+        client_class, ending = CLASSES[wire]
+        self.wire, self.client = wire, client_class(api_key="none", base_url=url + ending)
 
     def build(self, message: Entry) -> list[lm15.Message]:
         role, content = message["role"], message["content"]

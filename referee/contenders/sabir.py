@@ -26,9 +26,9 @@ class Connection:
         role, parts = message["role"], message["content"]
         if role == "tool":
             return [_result(part) for part in parts]
-        said = [_part(part) for part in parts if part["kind"] != "call"]
+        content = [_part(part) for part in parts if part["kind"] != "call"]
         make = {"system": sabir.system, "user": sabir.user, "assistant": sabir.assistant}[role]
-        return [*([make(*said)] if said else []), *(_call(part) for part in parts if part["kind"] == "call")]
+        return [*([make(*content)] if content else []), *(_call(part) for part in parts if part["kind"] == "call")]
 
     def reply(self, history: Entry) -> tuple[list[Message], list[str]]:
         reply = self.adapter.complete_sync(QUESTION, options=_options(history))

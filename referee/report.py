@@ -58,8 +58,8 @@ def sections(stored: Entry) -> Iterator[str]:
     yield "\n".join(_unclaimed(stored))
     yield "### Reported by users"
     yield (
-        "Users of these and other libraries reported the faults that the histories show. A report may be fixed although "
-        "a library fails its history for another reason."
+        "Users of these and other libraries reported the faults that the histories show. A report may be fixed "
+        "although a library fails its history for another reason."
     )
     yield _table(["report", "history", "libraries that fail or raise an error"], _reports(stored))
     yield "### Recorded conversations"

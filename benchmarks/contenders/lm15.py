@@ -13,7 +13,7 @@ from lm15.providers.base import HttpResponse
 from lm15.transports import TransportRequest, TransportResponse
 
 from benchmarks import answers, work
-from benchmarks.contenders.doing import CALLED, Caller, InProcess, picture
+from benchmarks.contenders.doing import CALLED, CREATED, Caller, InProcess, counted, held_by, picture
 from benchmarks.work import Entry, Given
 
 REQUIREMENTS = ("lm15>=1.5",)
@@ -160,4 +160,27 @@ class Calling(LM15):
         return self.transport.body, text
 
 
-CONTENDERS = {"lm15": LM15.contender("render", *CALLED, imported="import lm15\nlm15.Message")}
+def create(given: Given) -> Callable[[], object]:
+    """Make a thousand messages as an application does."""
+    text = work.said(1)
+    if given.wire == "text":
+        return counted(lambda: [lm15.Message.user(text) for _ in range(CREATED)], CREATED)
+    if given.wire == "result":
+        result = work.result(2)
+        return counted(lambda: [lm15.Message.tool(result["id"], result["text"]) for _ in range(CREATED)], CREATED)
+    call = work.call(1)
+    fields = call["id"], call["name"], call["arguments"]
+    return counted(lambda: [lm15.Message.assistant([lm15.ToolCallPart(*fields)]) for _ in range(CREATED)], CREATED)
+
+
+def message_memory(given: Given) -> Callable[[], object]:
+    """Text messages that are held: bytes of each, by tracemalloc."""
+    return held_by(lambda: [lm15.Message.user(work.said(number)) for number in range(given.size)])
+
+
+CONTENDERS = {
+    "lm15": LM15.contender(
+        "render", *CALLED, "fresh", "stub_loop", imported="import lm15\nlm15.Message", create=create,
+        message_memory=message_memory,
+    )
+}  # fmt: skip

@@ -56,9 +56,14 @@ class ManyArguments(CallArguments, total=False):
 
 
 class _Run(Generic[CallT]):
-    """One run over prompts: starts the calls, stores the replies, and counts them."""
+    """One run over prompts: starts the calls, stores the replies, and counts them. Each call that ends is put into the
+    queue `ended`.
+    """
 
-    def __init__(self, llm: Adapter, prompts: Prompts, arguments: ManyArguments) -> None:
+    def __init__(
+        self, llm: Adapter, prompts: Prompts, arguments: ManyArguments, ended: "asyncio.Queue[CallT] | Queue[CallT]"
+    ) -> None:
+        self._ended: asyncio.Queue[CallT] | Queue[CallT] = ended
         self.at_once = arguments.pop("at_once", 8)
         """The number of calls that may run at the same time."""
         self._report = arguments.pop("progress", None)
@@ -84,7 +89,9 @@ class _Run(Generic[CallT]):
             if known is not None:
                 yield self._count_outcome(Outcome(index, known, is_resumed=True))
             else:
-                self.running[start(messages)] = index
+                call = start(messages)
+                call.add_done_callback(self._ended.put_nowait)
+                self.running[call] = index
                 self._set_progress(self._progress.started())
 
     def collect(self, done: Iterable[CallT]) -> list[Outcome]:
@@ -174,21 +181,15 @@ async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[Man
     `prompts` is read as the calls need it, so it may be an endless iterator. The running calls are cancelled when the
     generator is closed, for example by `contextlib.aclosing`.
     """
-    run = _Run[asyncio.Task[Reply]](llm, prompts, arguments)
     ended = asyncio.Queue[asyncio.Task[Reply]]()
-
-    def start(messages: list[Message]) -> asyncio.Task[Reply]:
-        task = asyncio.create_task(_complete_prompt(llm, messages, run.how))
-        task.add_done_callback(ended.put_nowait)
-        return task
-
+    run = _Run(llm, prompts, arguments, ended)
     try:
         while True:
-            for outcome in run.next_outcomes(start):
+            for outcome in run.next_outcomes(lambda each: asyncio.create_task(_complete_prompt(llm, each, run.how))):
                 yield outcome
             if not run.running:
                 return
-            for outcome in run.collect([await ended.get(), *_rest_of(ended)]):
+            for outcome in run.collect([await ended.get(), *_contents_of(ended)]):
                 yield outcome
     except BaseException as error:
         await _cancel_tasks(run.running)
@@ -208,31 +209,25 @@ def complete_many_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyA
 @show_arguments
 def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> SyncOutcomeIterator:
     """Sync version of `each_completed`. Calls run in threads. Closing the generator waits for running calls."""
-    run = _Run[Future[Reply]](llm, prompts, arguments)
     ended = Queue[Future[Reply]]()
-
-    def start(messages: list[Message]) -> Future[Reply]:
-        future = pool.submit(llm.complete_sync, messages, **run.how)
-        future.add_done_callback(ended.put)
-        return future
-
+    run = _Run(llm, prompts, arguments, ended)
     with closing(run), ThreadPoolExecutor(run.at_once, "sabir-calls") as pool:
         try:
             while True:
-                yield from run.next_outcomes(start)
+                yield from run.next_outcomes(lambda each: pool.submit(llm.complete_sync, each, **run.how))
                 if not run.running:
                     return
-                yield from run.collect([ended.get(), *_rest_of(ended)])
+                yield from run.collect([ended.get(), *_contents_of(ended)])
         except BaseException as error:
             pool.shutdown(cancel_futures=True)
             run.end_early(error)
             raise
 
 
-def _rest_of(ended: "asyncio.Queue[CallT] | Queue[CallT]") -> Iterator[CallT]:
-    """Yield the calls that are in the queue already. Only one task or thread may read the queue."""
-    while not ended.empty():
-        yield ended.get_nowait()
+def _contents_of(queue: "asyncio.Queue[CallT] | Queue[CallT]") -> Iterator[CallT]:
+    """Remove and yield what is in a queue now. Nobody else may read the queue meanwhile."""
+    while not queue.empty():
+        yield queue.get_nowait()
 
 
 async def _complete_prompt(llm: Adapter, messages: list[Message], how: CallArguments) -> Reply:

@@ -246,6 +246,18 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def referee(session: nox.Session) -> None:
+    """Judge what five libraries lose when the provider changes, and write the page; `-- sabir lm15` prints two.
+
+    The libraries get the same environments as in the benchmarks. The tests of the judge run first. Recorded
+    conversations of vendors are included if SABIR_VENDOR_CASSETTES names their folder.
+    """
+    sync(session)
+    session.run("pytest", "referee", "-q")
+    session.run("python", "-m", "referee", *session.posargs)
+
+
+@nox.session
 def build(session: nox.Session) -> None:
     """Build wheel and source archive of every package, and check their contents and metadata."""
     archives = Path(session.create_tmp()) / "archives"

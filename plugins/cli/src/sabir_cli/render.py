@@ -136,14 +136,14 @@ def _read_history(file: str) -> DecodedHistory:
     """
     data = read_bytes(file, "a FILE")
     try:
-        history = _read_import_output(data)
+        history = read_import_output(data)
         return history if history is not None else DecodedHistory(messages=tuple(sabir.loads(data)))
     except HistoryInvalid as error:
         source = "standard input" if file == "-" else repr(file)
         raise HistoryInvalid(f"{source}: {error}") from None
 
 
-def _read_import_output(data: bytes) -> DecodedHistory | None:
+def read_import_output(data: bytes) -> DecodedHistory | None:
     """Return the contents of the output of `sabir import --json`; None for other data. Raises HistoryInvalid if the
     output was changed and is invalid.
     """

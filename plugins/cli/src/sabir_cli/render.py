@@ -204,13 +204,13 @@ def _views_side_by_side(views: Sequence[View], width: int, columns: int) -> Rend
     return table
 
 
-def layout(value: JSONValue, width: int) -> list[Line]:
-    """Return the lines of a JSON value, with long strings without spaces shortened.
+def layout(value: JSONValue, width: int, *, is_shortened: bool = True) -> list[Line]:
+    """Return the lines of a JSON value, with long strings without spaces shortened unless `is_shortened` is False.
 
     An object or array is in one line if it fits in `width`, or, without inner objects and arrays, in LEAF_LINES times
     the width. Otherwise each of its items begins a line.
     """
-    return list(_layout_lines(shorten(value), Line(0, ""), "", width))
+    return list(_layout_lines(shorten(value) if is_shortened else value, Line(0, ""), "", width))
 
 
 def shorten(value: JSONValue) -> JSONValue:

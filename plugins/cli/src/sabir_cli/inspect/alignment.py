@@ -8,12 +8,19 @@ A closed beginning of a conversation is rendered in the same way, whatever follo
 each span ends in the body, and no dialect needs to be known.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import sabir
+from pydantic_core import to_json
 from sabir.authoring import JSONValue, decode_json, side_of
+
+LONGEST_REST = 4_000
+"""The maximum number of bytes at the end of a beginning that may differ from the whole request, such as brackets and
+an unfinished item, for the bytes to be compared instead of the items.
+"""
 
 
 class MessageSpan(NamedTuple):
@@ -57,11 +64,64 @@ def read_items(rendering: sabir.Rendering) -> RequestItems:
     return RequestItems(head, field, items if isinstance(items, list) else [])
 
 
+class WholeRequest:
+    """The rendering of a whole conversation, with the place of each item in its bytes."""
+
+    def __init__(self, rendering: sabir.Rendering, items: list[Any]) -> None:  # any JSON
+        self.items = items
+        self._bytes = rendering.body_bytes
+        self._ends = _find_ends(rendering, items)
+
+    def common_items(self, rendering: sabir.Rendering) -> int:
+        """Return how many items a rendering of the beginning has in common with the whole, cache markers apart.
+
+        If more than its last item differs, its items were rendered for another end of the conversation. Then their
+        number counts.
+        """
+        length = _common_length(self._bytes, rendering.body_bytes)
+        if self._ends and len(rendering.body_bytes) - length <= LONGEST_REST:
+            return bisect_right(self._ends, length)
+        items, markers = read_items(rendering).items, rendering.cache_markers
+        pairs = zip(items, self.items, strict=False)
+        same = next((at for at, (one, other) in enumerate(pairs) if not _is_same(one, other, markers)), len(items))
+        return min(same if len(items) - same <= 1 else len(items), len(self.items))
+
+
+def _find_ends(rendering: sabir.Rendering, items: list[Any]) -> list[int]:  # any JSON
+    """Return where each item ends in the body's bytes. [] if the body has cache markers, which move, or if the bytes
+    are not the items one after the other.
+    """
+    body = rendering.body_bytes
+    if any(f'"{name}"'.encode() in body for name in rendering.cache_markers):
+        return []
+    opening = f'"{rendering.prompt_fields[-1]}":['.encode()
+    position = body.find(opening) + len(opening)
+    ends: list[int] = []
+    for each in items:
+        encoded = to_json(each)
+        if not body.startswith(encoded, position):
+            return []
+        ends.append(position + len(encoded))
+        position = ends[-1] + 1
+    return ends
+
+
+def _common_length(one: bytes, other: bytes) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def item_ends(
     adapter: sabir.ModelAdapter,
     messages: Sequence[sabir.Message],
     spans: Sequence[MessageSpan],
-    whole: RequestItems,
+    whole: WholeRequest,
     **call: Any,  # the options and settings of the rendering
 ) -> list[int]:
     """Return for each span how many of the items of the whole request belong to it and to the messages before it."""
@@ -72,21 +132,9 @@ def item_ends(
             least = len(whole.items)
         else:
             with suppress(sabir.SabirError):  # nothing of the beginning can be sent
-                least = max(least, _common_items(adapter.render(messages[: span.stop], **call), whole))
+                least = max(least, whole.common_items(adapter.render(messages[: span.stop], **call)))
         ends.append(least)
     return ends
-
-
-def _common_items(rendering: sabir.Rendering, whole: RequestItems) -> int:
-    """Return how many items the requests have in common at the beginning, cache markers apart.
-
-    If more than the last item differs, the items before it were rendered for another end of the conversation. Then
-    their number counts.
-    """
-    items, markers = read_items(rendering).items, rendering.cache_markers
-    pairs = zip(items, whole.items, strict=False)
-    same = next((at for at, (one, other) in enumerate(pairs) if not _is_same(one, other, markers)), len(items))
-    return min(same if len(items) - same <= 1 else len(items), len(whole.items))
 
 
 def _is_same(one: JSONValue, other: JSONValue, markers: Collection[str]) -> bool:

@@ -6,7 +6,6 @@ The text of a section is not escaped: `conversation_page` does this.
 """
 
 import base64
-import json
 import re
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from sabir.authoring import Part, decode_json, encode_json
 from sabir_cli.dialects import model_label
 from sabir_cli.inspect.elements import RASTER, escaped_json
 from sabir_cli.inspect.inspection import InspectedMessage, ReplyFigures
+from sabir_cli.render import layout
 
 SectionKind: TypeAlias = Literal[
     "text", "reasoning", "refusal", "media", "call", "result", "error", "native", "citation", "opaque", "unknown"
@@ -28,6 +28,8 @@ RASTER_TYPES = {
     b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp",
 }  # fmt: skip
 """The first bytes of an image → the type under which it is shown. Only such images are shown."""
+JSON_COLUMNS = 80
+"""The width, in characters, at which JSON is folded."""
 LONGEST_JSON = 400_000
 """Maximum length of a message's JSON, in characters without media, that a page contains for copying."""
 MEDIUM = "@medium-{}@"
@@ -232,12 +234,12 @@ def part_sections(part: Part, key: str) -> Iterator[CardSection]:
 
 
 def indented_json(text: str) -> str:
-    """Return JSON text with indentation, or unchanged if it is short."""
+    """Return JSON text with small objects on one line, or unchanged if it is not JSON."""
     try:
-        flat = json.dumps(decode_json(text), ensure_ascii=False)
-        return flat if len(flat) <= 80 else json.dumps(decode_json(text), ensure_ascii=False, indent=2)
+        lines = layout(decode_json(text), JSON_COLUMNS, is_shortened=False)
     except (ValueError, RecursionError, sabir.SabirError):
         return text
+    return "\n".join(" " * line.indent + line.text for line in lines)
 
 
 def medium_of(part: sabir.MediaPart, key: str) -> Medium:

@@ -7,10 +7,10 @@ Nothing is sent. The shared prefix is what this request has in common with the r
 with the unchanged settings: what a prompt cache can reuse.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import sabir
 from sabir.authoring import JSONValue, encode_json, one_line
@@ -18,11 +18,13 @@ from sabir.authoring import JSONValue, encode_json, one_line
 from sabir_cli.dialects import target_label
 from sabir_cli.facts import open_adapter
 from sabir_cli.failures import explain
-from sabir_cli.inspect.alignment import MessageSpan, RequestItems, item_ends, read_items, split_spans
+from sabir_cli.inspect.alignment import MessageSpan, RequestItems, WholeRequest, item_ends, read_items, split_spans
 from sabir_cli.inspect.inspection import NO_SETTINGS, Inspection
 
 SPANS_PER_PAGE = 40
 """The number of rows of one page."""
+ModelOpener: TypeAlias = Callable[[str], sabir.ModelAdapter]
+"""A function that returns the adapter of a model string."""
 MOST_MODELS = 4
 """The maximum number of models that are compared at once."""
 
@@ -94,17 +96,24 @@ class Comparison:
     pages: int = 1
 
 
-def compare(inspection: Inspection, requested: RequestedComparison, page: int = 1) -> Comparison:
-    """Return the renderings of a conversation for several models, aligned by messages. Errors become columns."""
+def compare(
+    inspection: Inspection, requested: RequestedComparison, page: int = 1, open_model: ModelOpener = open_adapter
+) -> Comparison:
+    """Return the renderings of a conversation for several models, aligned by messages. Errors become columns.
+
+    `open_model` returns the adapter of a model string. If it returns the same adapter again, the adapter renders only
+    what it has not rendered before.
+    """
     messages, spans = inspection.messages, split_spans(inspection.messages)
     pages = max(1, -(-len(spans) // SPANS_PER_PAGE))
     page = min(max(page, 1), pages)
     start = (page - 1) * SPANS_PER_PAGE
     part = spans[start : start + SPANS_PER_PAGE]
+    needed = spans[max(0, start - 1) : start + SPANS_PER_PAGE]
     columns: list[RenderedModel] = []
     cells: list[list[ComparisonCell]] = []
     for name in requested.models[:MOST_MODELS]:
-        column, ends = _render_model(name, inspection, requested, spans[max(0, start - 1) : start + SPANS_PER_PAGE])
+        column, ends = _render_model(name, inspection, requested, needed, open_model)
         first = ends[0] if start else 0
         columns.append(column)
         cells.append(_cells(column, messages, part, first, ends[1:] if start else ends))
@@ -114,7 +123,11 @@ def compare(inspection: Inspection, requested: RequestedComparison, page: int = 
 
 
 def _render_model(
-    name: str, inspection: Inspection, requested: RequestedComparison, spans: Sequence[MessageSpan]
+    name: str,
+    inspection: Inspection,
+    requested: RequestedComparison,
+    spans: Sequence[MessageSpan],
+    open_model: ModelOpener,
 ) -> tuple[RenderedModel, list[int]]:
     """Return the rendering for a model, and where the items of these spans end. Every error becomes the column's."""
     messages, title = inspection.messages, name
@@ -123,45 +136,44 @@ def _render_model(
         "settings": requested.settings.laid_over(inspection.settings),
     }
     try:
-        adapter = open_adapter(name)
+        adapter = open_model(name)
         title = target_label(adapter.target)
         rendering = adapter.render(messages, strict=requested.strict, **call)
         column = RenderedModel(title, rendering, losses=rendering.losses)
-        ends = item_ends(adapter, messages, spans, column.request, **call)
-        return _with_shared_prefix(column, adapter, inspection), ends
+        ends = item_ends(adapter, messages, spans, WholeRequest(rendering, column.request.items), **call)
+        return replace(column, **_shared_prefix(column.request, rendering, adapter, inspection)), ends
     except sabir.RenderingRefused as error:
         return RenderedModel(title, error=explain(error), losses=error.losses), [0] * len(spans)
     except Exception as error:  # any error of a plugin's code; the other models are still shown
         return RenderedModel(title, error=one_line(explain(error), 600)), [0] * len(spans)
 
 
-def _with_shared_prefix(column: RenderedModel, adapter: sabir.ModelAdapter, inspection: Inspection) -> RenderedModel:
-    """Return the column with what the request shares with the request for the last reply."""
-    messages, rendering = inspection.messages, column.rendering
+def _shared_prefix(
+    request: RequestItems, rendering: sabir.Rendering, adapter: sabir.ModelAdapter, inspection: Inspection
+) -> dict[str, Any]:  # fields of RenderedModel
+    """Return the fields of a RenderedModel on what the request shares with the request for the last reply; {} if there
+    was none.
+    """
+    messages = inspection.messages
     replies = [position for position, message in enumerate(messages) if message.origin or message.policy == "llm"]
-    while len(replies) > 1 and replies[-2] == replies[-1] - 1:
+    while len(replies) > 1 and replies[-2] == replies[-1] - 1:  # the messages of one reply
         replies.pop()
-    if rendering is None or not replies or replies[-1] == 0:
-        return column
+    if not replies or replies[-1] == 0:
+        return {}
     try:
         before = adapter.render(messages[: replies[-1]], options=inspection.options, settings=inspection.settings)
     except sabir.SabirError:
-        return column
-    shared = rendering.shared_prefix(before)
+        return {}
+    shared, fields = rendering.shared_prefix(before), rendering.prompt_fields
     field, _, index = shared.changed.partition("[")
-    fields = list(rendering.prompt_fields)
-    is_complete = not shared.changed
-    names = fields if is_complete or field not in fields else fields[: fields.index(field)]
-    if is_complete:
-        items = len(read_items(before).items)
+    if not shared.changed:
+        head, items = frozenset(fields), min(len(read_items(before).items), len(request.items))
     else:
+        head = frozenset(fields[: fields.index(field)] if field in fields else ())
         items = int(index.rstrip("]")) if field == fields[-1] and index else 0
-    end = "all of that request" if is_complete else f"up to {shared.changed}"
+    end = f"up to {shared.changed}" if shared.changed else "all of that request"
     text = f"≈ {shared.tokens:,} tokens shared with the request for message {replies[-1] + 1}: {end}"
-    head = frozenset(names) if is_complete or field in fields else frozenset[str]()
-    return RenderedModel(
-        column.title, rendering, losses=column.losses, shared=text, shared_items=items, shared_head=head
-    )
+    return {"shared": text, "shared_items": items, "shared_head": head}
 
 
 def _cells(

@@ -62,7 +62,8 @@ def summary(inspection: Inspection) -> Markup:
         ]
     times = [entry.when for entry in inspection.entries if entry.when is not None]
     if times:
-        rows.append(("Time", f"{min(times):%Y-%m-%d %H:%M} – {max(times):%Y-%m-%d %H:%M} UTC"))
+        first, last = f"{min(times):%Y-%m-%d %H:%M}", f"{max(times):%Y-%m-%d %H:%M}"
+        rows.append(("Time", f"{first} UTC" if first == last else f"{first} – {last} UTC"))
     terms = [element("div", None, element("dt", None, name), element("dd", None, text)) for name, text in rows]
     notes = [element("li", None, folded(note, 400)) for note in inspection.notes]
     return fragment(
@@ -98,7 +99,8 @@ def cost_total(figures: Sequence[ReplyFigures]) -> str:
 
 def dollars(cost: Decimal) -> str:
     """Return a cost in US dollars with at least two significant digits."""
-    return f"${cost:.2f}" if cost >= 1 else f"${cost:.6f}".rstrip("0") if cost else "$0"
+    digits = 2 if cost >= 1 or not cost else 1 - cost.adjusted()
+    return f"${cost:.{digits}f}"
 
 
 def page_links(number: int, pages: int, place: str) -> Markup | None:
@@ -258,10 +260,14 @@ def _card_footer(card: MessageCard) -> Markup | None:
     )
 
 
+def _count(tokens: int | None) -> str:
+    return "?" if tokens is None else f"{tokens:,}"
+
+
 def _figure_texts(figures: ReplyFigures) -> Iterator[str]:
     usage = figures.usage
     if usage.input_tokens is not None or usage.output_tokens is not None:
-        yield str(usage).replace(",", " ·")
+        yield f"{_count(usage.input_tokens)} in · {_count(usage.output_tokens)} out"
     if usage.reasoning_tokens:
         yield f"{usage.reasoning_tokens:,} reasoning"
     if usage.cache_read_tokens is not None:

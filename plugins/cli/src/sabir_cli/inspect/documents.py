@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import sabir
 from sabir.authoring import one_line
 
-from sabir_cli.inspect.comparison import RequestedComparison, compare, read_settings_query
+from sabir_cli.inspect.comparison import ModelOpener, RequestedComparison, compare, read_settings_query
 from sabir_cli.inspect.conversation_page import conversation_view
 from sabir_cli.inspect.elements import Markup, element, fragment
 from sabir_cli.inspect.inspection import Inspection
@@ -20,21 +20,24 @@ def conversation_document(inspection: Inspection, page: int) -> str:
 
 
 def renderings_document(
-    inspection: Inspection, models: tuple[str, ...], first: RequestedComparison, query: Mapping[str, str], page: int
+    inspection: Inspection,
+    requested: RequestedComparison,
+    query: Mapping[str, str],
+    page: int,
+    open_model: ModelOpener,
 ) -> str:
-    """Return a page of the renderings view for the server. `query` are the settings of the form; without one, those of
-    `first` apply.
+    """Return a page of the renderings view for the server. `query` are the settings of the form, which replace those
+    of `requested`.
     """
     warning: Markup | None = None
-    strict = query.get("strict") == "true" if query else first.strict
-    settings = first.settings
-    if query:
-        try:
-            settings = read_settings_query(query).laid_over(first.settings)
-        except (sabir.SabirError, ValueError) as error:
-            warning = element("p", {"class": "refused", "role": "alert"}, one_line(str(error), 400))
-    requested = RequestedComparison(models, settings, strict)
-    view = fragment(warning, renderings_view(inspection, compare(inspection, requested, page), query))
+    settings = requested.settings
+    try:
+        settings = read_settings_query(query).laid_over(settings)
+    except (sabir.SabirError, ValueError) as error:
+        warning = element("p", {"class": "refused", "role": "alert"}, one_line(str(error), 400))
+    changed = RequestedComparison(requested.models, settings, query.get("strict") == "true")
+    comparison = compare(inspection, changed, page, open_model)
+    view = fragment(warning, renderings_view(inspection, comparison, query))
     return document(inspection.title, inspection.source, [("renderings", view)], current="renderings")
 
 

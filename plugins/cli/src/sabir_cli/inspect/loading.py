@@ -12,6 +12,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import sabir
@@ -24,7 +25,7 @@ from sabir_cli.folders import home_folder
 from sabir_cli.imports import as_requests, read_values
 from sabir_cli.inputs import read_bytes
 from sabir_cli.inspect.inspection import InspectedMessage, Inspection, inspect_reply, plain_entries
-from sabir_cli.inspect.recordings import as_recording, is_recording
+from sabir_cli.inspect.recordings import Candidates, as_recording, is_recording
 from sabir_cli.output import UsageError
 from sabir_cli.providers import spoken_dialects
 from sabir_cli.render import read_import_output
@@ -133,39 +134,40 @@ def _load_history(title: str, content: bytes) -> Inspection:
     try:
         history = read_import_output(content)
         if history is not None:
-            return from_request(title, "output of sabir import", history)
+            return _from_decoded(title, "output of sabir import", history)
         return Inspection(title, "messages", plain_entries(sabir.loads(content)))
     except sabir.errors.HistoryInvalid as error:
         fault = error
     with suppress(sabir.errors.HistoryInvalid):
-        recognised = recognise(content)
-        if recognised is not None:
-            dialect, history = recognised
-            return from_request(title, f"request of {dialect.dialect.name}", history)
+        if candidates := recognise(content):
+            inspection = from_request(title, *candidates[0])
+            names = " and ".join(dialect.dialect.name for dialect, _ in candidates[1:])
+            note = f"{names} can read the request too; `sabir import --from` chooses a dialect"
+            return replace(inspection, notes=(*inspection.notes, note)) if names else inspection
     raise fault
 
 
-def from_request(title: str, source: str, history: DecodedHistory) -> Inspection:
+def from_request(title: str, dialect: sabir.PureDialect, history: DecodedHistory) -> Inspection:
     """Return the conversation of a stored request, with its options and settings."""
+    return _from_decoded(title, f"request of {dialect.dialect.name}", history)
+
+
+def _from_decoded(title: str, source: str, history: DecodedHistory) -> Inspection:
     notes = tuple(f"importing the request: {loss}" for loss in history.losses)
     return Inspection(title, source, plain_entries(history.messages), history.options, history.settings, notes)
 
 
-def recognise(content: bytes) -> tuple[sabir.PureDialect, DecodedHistory] | None:
-    """Return the installed dialect that reads a request with the fewest losses, and the request's contents. None if no
-    dialect can read it, or if the text has several requests.
+def recognise(content: bytes) -> Candidates:
+    """Return the installed dialects that can read a request, with the request's contents, the fewest losses first. []
+    if no dialect can read it, or if the text has several requests.
     """
     values = read_values(content)
     spoken, _ = spoken_dialects(sabir.providers())
-    readings: list[tuple[int, sabir.PureDialect, DecodedHistory]] = []
+    candidates: Candidates = []
     for each in spoken:
         dialect = sabir.dialect(each.speaker.full_name)
         with suppress(sabir.errors.HistoryInvalid):
             requests = as_requests(values, dialect.dialect.messages_field)
             if len(requests) == 1:
-                history = dialect.decode_history(requests[0].body)
-                readings.append((len(history.losses), dialect, history))
-    if not readings:
-        return None
-    _, dialect, history = min(readings, key=lambda reading: reading[0])
-    return dialect, history
+                candidates.append((dialect, dialect.decode_history(requests[0].body)))
+    return sorted(candidates, key=lambda candidate: len(candidate[1].losses))

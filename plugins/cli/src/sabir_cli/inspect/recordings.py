@@ -19,8 +19,8 @@ from sabir.errors import CallError, HistoryInvalid
 from sabir_cli.inspect.inspection import InspectedMessage, Inspection, inspect_reply, plain_entries
 from sabir_cli.output import UsageError
 
-Recogniser: TypeAlias = "Callable[[bytes], tuple[sabir.PureDialect, sabir.DecodedHistory] | None]"
-"""A function that returns the dialect of a request and the request's contents, or None for an unknown request."""
+Candidates: TypeAlias = "list[tuple[sabir.PureDialect, sabir.DecodedHistory]]"
+"""The dialects that can read a request, and the request's contents in each."""
 
 _START = re.compile(rb"\A(?:\s*#.*\n)*\s*(?:interactions|provenance|version):", re.MULTILINE)
 
@@ -30,7 +30,7 @@ def is_recording(content: bytes) -> bool:
     return bool(_START.match(content)) and b"interactions:" in content
 
 
-def as_recording(title: str, content: bytes, recognise: Recogniser) -> Inspection:
+def as_recording(title: str, content: bytes, recognise: Callable[[bytes], Candidates]) -> Inspection:
     """Return the conversation in a recording. Raises HistoryInvalid if it has no exchange with a known API, and
     UsageError if PyYAML is missing.
     """
@@ -40,14 +40,15 @@ def as_recording(title: str, content: bytes, recognise: Recogniser) -> Inspectio
     last: sabir.DecodedHistory | None = None
     for number, exchange in enumerate(exchanges, 1):
         body = as_bytes(exchange["request"].get("body"))
-        recognised = recognise(body) if body.lstrip().startswith(b"{") else None
-        if recognised is None:
+        candidates = recognise(body) if body.lstrip().startswith(b"{") else []
+        if not candidates:
             notes.append(f"exchange {number} is not a request of an installed dialect")
             continue
-        dialect, last = recognised
+        dialect, last, answer, note = _read_exchange_as(candidates, exchange)
+        notes += [f"exchange {number}: {note}"] if note else []
         fresh, is_continued = _without_repeated(entries, last.messages)
         heading = "" if is_continued else f"Exchange {number}: {last.model or dialect.dialect.name}"
-        fresh += _answer_entries(dialect, exchange, number, notes)
+        fresh += answer
         if fresh and heading:
             fresh[0] = replace(fresh[0], heading=heading)
         entries += fresh
@@ -74,22 +75,25 @@ def as_bytes(body: object) -> bytes:
     return body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body if isinstance(body, bytes) else b""
 
 
-def _answer_entries(
-    dialect: sabir.PureDialect, exchange: Mapping[str, Any], number: int, notes: list[str]
-) -> list[InspectedMessage]:
-    """Return the messages of the response of an exchange. A response that is an error becomes a note."""
-    try:
-        status = int(exchange["response"]["status"]["code"])
-        body = as_bytes(exchange["response"]["body"].get("string"))
-        if status >= 400:
-            notes.append(
-                f"exchange {number} failed with HTTP {status}: {one_line(body.decode('utf-8', 'replace'), 200)}"
-            )
-            return []
-        return inspect_reply(_decode_response(dialect, exchange["response"].get("headers") or {}, body))
-    except (CallError, KeyError, TypeError, ValueError, AttributeError) as error:
-        notes.append(f"the response of exchange {number} cannot be read: {one_line(error, 200)}")
-        return []
+def _read_exchange_as(
+    candidates: Candidates, exchange: Mapping[str, Any]
+) -> tuple[sabir.PureDialect, sabir.DecodedHistory, list[InspectedMessage], str]:
+    """Return the first dialect that can read the response too, the request's contents, the messages of the response,
+    and a note if no dialect can read the response or if it is an error.
+    """
+    notes: list[str] = []
+    for dialect, history in candidates:
+        try:
+            status = int(exchange["response"]["status"]["code"])
+            body = as_bytes(exchange["response"]["body"].get("string"))
+            if status >= 400:
+                text = one_line(body.decode("utf-8", "replace"), 200)
+                return dialect, history, [], f"it failed with HTTP {status}: {text}"
+            reply = _decode_response(dialect, exchange["response"].get("headers") or {}, body)
+            return dialect, history, inspect_reply(reply), ""
+        except (CallError, KeyError, TypeError, ValueError, AttributeError) as error:
+            notes.append(f"the response cannot be read: {one_line(error, 200)}")
+    return *candidates[0], [], notes[0]
 
 
 def _decode_response(dialect: sabir.PureDialect, headers: Mapping[str, Any], body: bytes) -> sabir.Reply:

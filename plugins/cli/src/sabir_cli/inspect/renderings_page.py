@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import sabir
 from sabir.authoring import JSONValue
@@ -185,19 +186,20 @@ def _span_title(start: int, messages: Sequence[sabir.Message]) -> str:
 def _back_link(number: int, *, is_static: bool) -> Markup:
     address = f"#m-{number}" if is_static else f"conversation?message={number}"
     link = {"href": address, "class": "number", "aria-label": f"Show message {number}"}
-    return element("a", link, "conversation")
+    return element("a", link, "show in the conversation")
 
 
 def _cell_element(model: RenderedModel, cell: ComparisonCell, messages: Sequence[sabir.Message]) -> Markup:
     by_id = {message.id: message for message in messages}
-    is_head = not messages
     pieces: list[Markup | None] = [_loss_element(loss, by_id.get(loss.message_id)) for loss in cell.losses]
-    for offset, body in enumerate(cell.items):
-        if is_head and isinstance(body, dict):
-            pieces += [_json_block({name: part}, "", name in model.shared_head, ()) for name, part in body.items()]
-        else:
+    if not messages:
+        pieces += [_head_block(model, head) for head in cell.items if isinstance(head, dict)]
+    else:
+        for offset, body in enumerate(cell.items):
             position = f"{model.request.field}[{cell.first + offset}]"
-            pieces.append(_json_block(body, position, offset < cell.shared, cell.marks))
+            tag = "shared prefix" if cell.shared and not offset else ""
+            lines = [_line_element(line, cell.marks) for line in layout(body, JSON_WIDTH)]
+            pieces.append(_body_block(lines, position, tag, is_shared=offset < cell.shared))
     if cell.note:
         pieces.append(element("p", {"class": "hint"}, cell.note))
     if model.rendering is None and not pieces:
@@ -220,28 +222,36 @@ def _loss_element(loss: sabir.Loss, message: sabir.Message | None) -> Markup:
     )  # fmt: skip
 
 
-def _json_block(body: JSONValue, position: str, is_shared: bool, marks: Sequence[str]) -> Markup:
-    """Return a JSON value in lines. `position` is its place in the body, and `marks` are texts to highlight."""
-    lines = layout(body, JSON_WIDTH) if position else layout_field(body)
-    rows = [
-        element("span", {"class": f"line i{min(line.indent // 2, DEEPEST)}"}, _json_line(line.text, marks), "\n")
-        for line in lines
-    ]
+def _head_block(model: RenderedModel, head: Mapping[str, JSONValue]) -> Markup:
+    """Return the fields of a request besides the messages. Neighbouring fields of the shared prefix are one block."""
+    blocks: list[Markup] = []
+    for is_shared, fields in groupby(head.items(), key=lambda field: field[0] in model.shared_head):
+        lines = [_line_element(line, ()) for name, content in fields for line in layout_field(name, content)]
+        blocks.append(_body_block(lines, "", "shared prefix" if is_shared else "", is_shared=is_shared))
+    return fragment(blocks)
+
+
+def _body_block(lines: Sequence[Markup], position: str, tag: str, *, is_shared: bool) -> Markup:
+    """Return lines of JSON. `position` is their place in the body, and `tag` a word on them."""
     label = element("span", {"class": "place"}, position) if position else None
-    tag = element("span", {"class": "tag"}, "shared prefix") if is_shared else None
+    word = element("span", {"class": "tag"}, tag) if tag else None
     return element(
         "div",
         {"class": f"body{' shared' if is_shared else ''}"},
-        element("p", {"class": "where"}, label, tag) if label or tag else None,
-        element("pre", None, element("code", None, rows)),
+        element("p", {"class": "where"}, label, word) if label or word else None,
+        element("pre", None, element("code", None, lines)),
     )
 
 
-def layout_field(body: JSONValue) -> list[Line]:
-    """Return the lines of an object with one field, without the braces around it."""
-    ((name, content),) = body.items() if isinstance(body, dict) else [("", body)]
+def layout_field(name: str, content: JSONValue) -> list[Line]:
+    """Return the lines of one field of an object."""
     first, *rest = layout(content, JSON_WIDTH)
     return [first._replace(text=f"{json.dumps(name, ensure_ascii=False)}: {first.text}"), *rest]
+
+
+def _line_element(line: Line, marks: Sequence[str]) -> Markup:
+    depth = min(line.indent // 2, DEEPEST)
+    return element("span", {"class": f"line i{depth}" if depth else "line"}, _json_line(line.text, marks), "\n")
 
 
 _KEY = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')

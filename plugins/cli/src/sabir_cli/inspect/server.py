@@ -9,6 +9,8 @@ otherwise let its own name point to 127.0.0.1 and read the answers (DNS rebindin
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -16,6 +18,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from sabir_cli.facts import open_adapter
 from sabir_cli.inspect.cards import pair_results
 from sabir_cli.inspect.comparison import RequestedComparison
 from sabir_cli.inspect.conversation_page import page_of
@@ -109,11 +112,14 @@ def _conversation_endpoint(inspection: Inspection) -> Callable[[Request], Respon
 
 
 def _renderings_endpoint(inspection: Inspection, first: RequestedComparison) -> Callable[[Request], Response]:
+    open_model = lru_cache(maxsize=8)(open_adapter)
+
     def show_renderings(request: Request) -> Response:
         query = request.query_params
         models = tuple(dict.fromkeys(name.strip() for name in query.getlist("model") if name.strip()))
+        requested = replace(first, models=models or first.models)
         page = _whole_number(query, "page") or 1
-        return _page_response(renderings_document(inspection, models or first.models, first, query, page))
+        return _page_response(renderings_document(inspection, requested, query, page, open_model))
 
     return show_renderings
 

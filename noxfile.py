@@ -214,6 +214,16 @@ def crashes(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """Run the tests of `sabir inspect` in a real browser: Chromium, from the PATH or the variable SABIR_BROWSER."""
+    sync(session)
+    program = os.environ.get("SABIR_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        session.error("no Chromium was found; install it (apt-get install chromium), or set SABIR_BROWSER to its path")
+    session.run("pytest", "tests/cli/inspect", *session.posargs, env={"SABIR_BROWSER": program})
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Decode 100,000 randomly changed responses with every decoder; `-- --count 5000 --seed 7` chooses others.
 

@@ -116,7 +116,7 @@ def _run_server(inspection: "Inspection", requested: "RequestedComparison", outp
     import secrets
     import webbrowser
 
-    from sabir_cli.inspect.server import HOST, build_app, open_socket, serve
+    from sabir_cli.inspect.server import HOST, build_app, build_server, open_socket
 
     with open_socket() as listening:
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
@@ -127,6 +127,6 @@ def _run_server(inspection: "Inspection", requested: "RequestedComparison", outp
         if opens:
             webbrowser.open(address)
         try:
-            serve(build_app(inspection, requested, token, port), listening)
+            build_server(build_app(inspection, requested, token, port)).run(sockets=[listening])
         except KeyboardInterrupt:
             output.note("stopped")

@@ -51,7 +51,8 @@ Child: TypeAlias = "Markup | str | Iterable[Markup | str | None] | None"
 
 
 def element(name: str, attributes: Mapping[str, str | bool] | None = None, *children: Child) -> Markup:
-    """Return an element. An attribute with True has no value; one with False or "" is left out.
+    """Return an element. An attribute with True has no value; one with False is left out, and
+    so is an empty one, except `value` and `alt`.
 
     Raises ValueError for an attribute or an address that the inspector does not use.
     """
@@ -75,7 +76,7 @@ def _contents(child: Child) -> str:
 def _attribute(name: str, setting: str | bool) -> str:
     if name not in ATTRIBUTES:
         raise ValueError(f"the attribute {name!r} is not one of those that the inspector uses")
-    if setting is False or setting == "":
+    if setting is False or (setting == "" and name not in ("alt", "value")):
         return ""
     if setting is True:
         return f" {name}"

@@ -23,7 +23,7 @@ from sabir_session import InnerMessage, SQLiteStore
 from sabir_cli.chat.summaries import STORE_FILE, read_summaries
 from sabir_cli.folders import home_folder
 from sabir_cli.imports import as_requests, read_values
-from sabir_cli.inputs import read_bytes
+from sabir_cli.inputs import model_rows, read_bytes
 from sabir_cli.inspect.inspection import InspectedMessage, Inspection, inspect_reply, plain_entries
 from sabir_cli.inspect.recordings import Candidates, as_recording, is_recording
 from sabir_cli.output import UsageError
@@ -158,8 +158,8 @@ def _from_decoded(title: str, source: str, history: DecodedHistory) -> Inspectio
 
 
 def recognise(content: bytes) -> Candidates:
-    """Return the installed dialects that can read a request, with the request's contents, the fewest losses first. []
-    if no dialect can read it, or if the text has several requests.
+    """Return the installed dialects that can read a request, with the request's contents, the fewest losses first,
+    and among equals those whose provider knows the model. [] if no dialect can read it, or for several requests.
     """
     values = read_values(content)
     spoken, _ = spoken_dialects(sabir.providers())
@@ -170,4 +170,9 @@ def recognise(content: bytes) -> Candidates:
             requests = as_requests(values, dialect.dialect.messages_field)
             if len(requests) == 1:
                 candidates.append((dialect, dialect.decode_history(requests[0].body)))
-    return sorted(candidates, key=lambda candidate: len(candidate[1].losses))
+    return sorted(candidates, key=lambda candidate: (len(candidate[1].losses), not _knows_model(*candidate)))
+
+
+def _knows_model(dialect: sabir.PureDialect, history: DecodedHistory) -> bool:
+    rows = model_rows(f"{dialect.target.provider}.{dialect.dialect.name.rpartition('.')[2]}")
+    return any(row.prefix and history.model.startswith(row.prefix) for row in rows)

@@ -251,7 +251,7 @@ def layout_field(name: str, content: JSONValue) -> list[Line]:
 
 def _line_element(line: Line, marks: Sequence[str]) -> Markup:
     depth = min(line.indent // 2, DEEPEST)
-    return element("span", {"class": f"line i{depth}" if depth else "line"}, _json_line(line.text, marks), "\n")
+    return element("span", {"class": f"line i{depth}" if depth else "line"}, _json_line(line.text, marks))
 
 
 _KEY = re.compile(r'"(?:[^"\\]|\\.)*"(?=: )')

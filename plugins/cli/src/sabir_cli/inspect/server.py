@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -47,12 +48,10 @@ def build_app(inspection: Inspection, requested: RequestedComparison, token: str
     return _GuardedApp(Starlette(routes=routes), f"{HOST}:{port}")
 
 
-def serve(app: ASGIApp, listening: socket.socket) -> None:
-    """Answer requests until the process is interrupted. The log has no addresses, because they contain the token."""
-    import uvicorn
-
+def build_server(app: ASGIApp) -> uvicorn.Server:
+    """Return the server. Its log has no addresses, because they contain the token."""
     config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", server_header=False, ws="none")
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
 
 
 class _GuardedApp:

@@ -58,6 +58,14 @@ def test_the_last_saved_conversation_is_the_default(command: Command, tmp_path: 
         assert "Hello there!" in (tmp_path / "a.html").read_text("utf-8")
 
 
+def test_the_documents_of_other_commands_are_read_from_a_pipe(command: Command, tmp_path: Path) -> None:
+    for arguments in (("demo", 'call time_in {"city": "Lima"}'), ("chat", 'call time_in {"city": "Lima"}')):
+        out, _ = command(*arguments, "-m", "echo:small", "--json")
+        page = tmp_path / f"{arguments[0]}.html"
+        command("inspect", "-", "--html", str(page), given=out.encode())
+        assert "Lima" in page.read_text("utf-8")
+
+
 def test_unreadable_files_and_names_are_one_line(file: Path, command: Command) -> None:
     page = ("--html", str(file.with_suffix(".html")))
     file.with_name("bad.json").write_text("[1, 2", "utf-8")

@@ -110,7 +110,7 @@ def test_the_copied_json_is_the_message_with_placeholders_for_media() -> None:
     medium = card.sections[1].medium
 
     assert medium is not None and fields["payload"]["parts"][1]["url"] == f"@medium-{medium.key}@"
-    fields["payload"]["parts"][1]["url"] = medium.header + medium.shown.partition(",")[2]
+    fields["payload"]["parts"][1]["url"] = medium.header + medium.picture.partition(",")[2]
     assert sabir.Message.model_validate(fields) == message and card.document.isascii()
 
 

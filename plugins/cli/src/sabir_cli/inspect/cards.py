@@ -38,7 +38,7 @@ MEDIUM = "@medium-{}@"
 
 @dataclass(frozen=True)
 class Medium:
-    """A medium of a message. `shown` is the address of an image that a browser may show, else "". `download` is
+    """A medium of a message. `picture` is the address of an image that a browser may show, else "". `download` is
     the address of its bytes as a download, else "". `stated` is the address that the message states, or its beginning.
     `key` is the number of the message and of the part, and `header` the beginning of the original data URL.
     """
@@ -47,7 +47,7 @@ class Medium:
     label: str
     stated: str
     header: str = ""
-    shown: str = ""
+    picture: str = ""
     download: str = ""
     size: int | None = None
 
@@ -258,13 +258,13 @@ def medium_of(part: sabir.MediaPart, key: str) -> Medium:
         parsed = None
     mime = raster_type(content) if part.modality == "image" else ""
     download = f"data:application/octet-stream;base64,{encoded}"
-    shown = f"data:{mime};base64,{encoded}" if mime else ""
-    if shown and not RASTER.fullmatch(shown):
-        shown = ""
+    picture = f"data:{mime};base64,{encoded}" if mime else ""
+    if picture and not RASTER.fullmatch(picture):
+        picture = ""
     if not part.mime and parsed is not None:
         label = f"{label} · {parsed.mime}"
     header = f"data:{parsed.type if parsed is not None else ''};base64,"
-    return Medium(key, label, f"{part.url[:60]}…", header, shown, "" if shown else download, len(content))
+    return Medium(key, label, f"{part.url[:60]}…", header, picture, "" if picture else download, len(content))
 
 
 def raster_type(content: bytes) -> str:

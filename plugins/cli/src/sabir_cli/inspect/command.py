@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sabir_cli.inspect.inspection import Inspection
 
 INSTALL = 'pip install "sabir-cli[inspect]"'
-HINT = "sabir inspect shows it in the browser"
-"""The line with which other commands mention this one."""
 
 
 def inspect(

@@ -20,6 +20,7 @@ from sabir_cli.facts import open_adapter
 from sabir_cli.failures import explain
 from sabir_cli.inspect.alignment import MessageSpan, RequestItems, WholeRequest, item_ends, read_items, split_spans
 from sabir_cli.inspect.inspection import NO_SETTINGS, Inspection
+from sabir_cli.losses import explain_with
 
 SPANS_PER_PAGE = 40
 """The number of rows of one page."""
@@ -143,7 +144,7 @@ def _render_model(
         ends = item_ends(adapter, messages, spans, WholeRequest(rendering, column.request.items), **call)
         return replace(column, **_shared_prefix(column.request, rendering, adapter, inspection)), ends
     except sabir.RenderingRefused as error:
-        return RenderedModel(title, error=explain(error), losses=error.losses), [0] * len(spans)
+        return RenderedModel(title, error=explain_with(error, messages), losses=error.losses), [0] * len(spans)
     except Exception as error:  # any error of a plugin's code; the other models are still shown
         return RenderedModel(title, error=one_line(explain(error), 600)), [0] * len(spans)
 

@@ -53,7 +53,7 @@ def summary(inspection: Inspection) -> Markup:
     models = dict.fromkeys(
         f"{origin.provider}:{origin.model}" for entry in inspection.entries if (origin := entry.message.origin)
     )
-    rows = [("Messages", f"{len(inspection.entries):,}"), ("Models", ", ".join(models) or "not known")]
+    rows = [("Messages", f"{len(inspection.entries):,}"), ("Models", "\n".join(models) or "not known")]
     if figures:
         rows += [
             ("Tokens", _token_total(figures)),
@@ -221,8 +221,8 @@ def medium_element(medium: Medium) -> Markup:
     size = "" if medium.size is None else f" · {medium.size:,} bytes"
     caption = element("figcaption", None, medium.label, size)
     marks = {"data-medium": medium.key, "data-header": medium.header}
-    if medium.shown:
-        return element("figure", None, element("img", {"src": medium.shown, "alt": medium.label, **marks}), caption)
+    if medium.picture:
+        return element("figure", None, element("img", {"src": medium.picture, "alt": medium.label, **marks}), caption)
     if medium.download:
         link = {"href": medium.download, "download": f"medium-{medium.key}.bin", **marks}
         return element("figure", {"class": "file"}, caption, element("a", link, "Save the bytes"))

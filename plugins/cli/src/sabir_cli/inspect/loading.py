@@ -1,7 +1,7 @@
 """Read the conversation to inspect from a file, a store, or a saved conversation's name.
 
     SQLite file           ──copy──▶ Store ──▶ records ──▶ messages with times, tokens and costs
-    JSON, JSON Lines      ──▶ messages · the output of `sabir import --json` · a stored request of a vendor
+    JSON, JSON Lines      ──▶ messages · the output of import, chat or demo with --json · a vendor's stored request
     YAML of a recording   ──▶ recordings
     anything else         ──▶ the name of a conversation that `sabir chat` saved; nothing: the last one
 
@@ -18,6 +18,7 @@ from pathlib import Path
 import sabir
 import sabir_session
 from sabir import DecodedHistory
+from sabir.authoring import decode_json, encode_json
 from sabir_session import InnerMessage, SQLiteStore
 
 from sabir_cli.chat.summaries import STORE_FILE, read_summaries
@@ -135,7 +136,7 @@ def _load_history(title: str, content: bytes) -> Inspection:
         history = read_import_output(content)
         if history is not None:
             return _from_decoded(title, "output of sabir import", history)
-        return Inspection(title, "messages", plain_entries(sabir.loads(content)))
+        return Inspection(title, "messages", plain_entries(sabir.loads(_without_document(content))))
     except sabir.errors.HistoryInvalid as error:
         fault = error
     with suppress(sabir.errors.HistoryInvalid):
@@ -145,6 +146,16 @@ def _load_history(title: str, content: bytes) -> Inspection:
             note = f"{names} can read the request too; `sabir import --from` chooses a dialect"
             return replace(inspection, notes=(*inspection.notes, note)) if names else inspection
     raise fault
+
+
+def _without_document(content: bytes) -> bytes:
+    """Return the messages of a document of `sabir chat --json` or `sabir demo --json`, and other text unchanged."""
+    with suppress(sabir.errors.NotJSON):
+        fields = decode_json(content)
+        messages = fields.get("messages") if isinstance(fields, dict) else None
+        if messages and isinstance(messages, list) and all("payload" in each for each in messages):
+            return encode_json(messages).encode()
+    return content
 
 
 def from_request(title: str, dialect: sabir.PureDialect, history: DecodedHistory) -> Inspection:

@@ -40,7 +40,7 @@ def redact(inspection: Inspection) -> Inspection:
     names |= {call.option_name for message in inspection.messages if (call := message.call or message.result)}
     redactor = _Redactor(names)
     settings = inspection.settings
-    kept = {
+    neutral = {
         name: getattr(settings, name)
         for name in ("max_output_tokens", "temperature", "top_p", "reasoning_effort", "parallel_options",
                      "prompt_cache", "media_labels", "unsupported_media")
@@ -50,7 +50,7 @@ def redact(inspection: Inspection) -> Inspection:
         "contents redacted; structure, names of options and figures are kept",
         tuple(redactor.entry(entry) for entry in inspection.entries),
         tuple(redactor.option(option) for option in inspection.options),
-        sabir.Settings(**{name: setting for name, setting in kept.items() if setting is not None}),
+        sabir.Settings(**{name: setting for name, setting in neutral.items() if setting is not None}),
         tuple(hide_text(note) for note in inspection.notes),
     )
 

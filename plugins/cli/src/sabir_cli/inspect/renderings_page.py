@@ -203,7 +203,7 @@ def _cell_element(model: RenderedModel, cell: ComparisonCell, messages: Sequence
     if cell.note:
         pieces.append(element("p", {"class": "hint"}, cell.note))
     if model.rendering is None and not pieces:
-        pieces.append(element("p", {"class": "hint"}, "Not rendered."))
+        pieces.append(element("p", {"class": "hint"}, "–"))
     return element("div", {"class": "cell", "aria-label": model.title, "role": "group"}, pieces)
 
 

@@ -22,7 +22,7 @@ OLDEST = (3, 11)
 PYTHONS = ["3.11", "3.12", "3.13"]
 FOLDERS = {"core": ROOT / "core"} | {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 
-ALONE = sorted([*FOLDERS, "runtime[distributed]", "runtime[durable]"])
+ALONE = sorted([*FOLDERS, "cli[inspect]", "runtime[distributed]", "runtime[durable]"])
 """The packages that `isolated` tries, each without extras; and with those that bring code of their own."""
 
 GITHUB_FILES = {

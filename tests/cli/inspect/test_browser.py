@@ -126,6 +126,8 @@ def test_a_message_is_copied_as_json_and_as_python(tab: Any, tmp_path: Path) -> 
     tab.context.set_offline(True)
     tab.goto(page.as_uri())
 
+    tab.keyboard.press("j")
+    assert tab.url.endswith("page.html#m-1") and tab.complaints == []
     tab.get_by_role("button", name="Copy message 1 as JSON").click()
     assert tab.get_by_role("status").inner_text() == "Copied as JSON"
     assert sabir.Message.model_validate(json.loads(tab.evaluate("navigator.clipboard.readText()"))) == message

@@ -21,7 +21,7 @@ from sabir import DecodedHistory
 from sabir.authoring import decode_json, encode_json
 from sabir_session import InnerMessage, SQLiteStore
 
-from sabir_cli.chat.summaries import STORE_FILE, read_summaries
+from sabir_cli.chat.summaries import STORE_FILE, Summary, read_summaries
 from sabir_cli.folders import home_folder
 from sabir_cli.imports import as_requests, read_values
 from sabir_cli.inputs import model_rows, read_bytes
@@ -61,13 +61,21 @@ def load_inspection(source: str | None, name: str | None = None) -> Inspection:
 
 
 def _is_saved(name: str) -> bool:
-    return any(summary.name == name for summary in read_summaries(home_folder() / STORE_FILE))
+    return any(summary.name == name for summary in _saved_summaries())
+
+
+def _saved_summaries() -> list[Summary]:
+    """Return the summaries of the saved conversations. Raises UsageError if another version wrote the tables."""
+    try:
+        return read_summaries(home_folder() / STORE_FILE)
+    except LookupError as error:
+        raise UsageError(f"{error}; `sabir chats` upgrades the tables of an earlier version") from None
 
 
 def _load_saved(name: str | None) -> Inspection:
     file = home_folder() / STORE_FILE
     if name is None:
-        summaries = read_summaries(file)
+        summaries = _saved_summaries()
         if not summaries:
             raise UsageError("no conversation is saved yet; name a file, or begin a conversation with `sabir chat`")
         name = summaries[0].name

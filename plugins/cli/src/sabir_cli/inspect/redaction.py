@@ -89,12 +89,12 @@ class _Redactor:
             if name in fields:
                 hidden[name] = fields[name]
         if message.kind == "unknown":
-            return sabir.Message(**hidden, payload=sabir.user("[a message of a newer version]").payload)
+            return sabir.Message.model_validate(hidden | {"payload": _note("a message of a newer version")})
         hidden["payload"] = {name: self._field(name, inner) for name, inner in fields["payload"].items()}
         try:
             return load_stored(sabir.Message.model_validate, hidden)
         except ValueError:
-            return sabir.Message(**hidden | {"payload": sabir.user("[a message that cannot be redacted]").payload})
+            return sabir.Message.model_validate(hidden | {"payload": _note("a message that cannot be redacted")})
 
     def option(self, option: sabir.Option) -> sabir.Option:
         """Return an option without its descriptions."""
@@ -126,6 +126,10 @@ class _Redactor:
 
     def _number(self, identifier: str) -> str:
         return self._ids.setdefault(identifier, f"id-{len(self._ids) + 1}")
+
+
+def _note(text: str) -> dict[str, Any]:  # a payload's fields
+    return {"kind": "parts", "parts": [{"kind": "text", "text": f"[{text}]"}]}
 
 
 def _hide_origin(origin: sabir.Origin) -> dict[str, str]:

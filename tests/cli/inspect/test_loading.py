@@ -28,6 +28,7 @@ def test_messages_and_import_documents_are_read(tmp_path: Path) -> None:
     assert load_inspection(str(tmp_path / "trip.json")).messages == messages
     imported = load_inspection(str(tmp_path / "request.json"))
     assert [message.text for message in imported.messages] == ["Hello!"] and imported.settings.temperature == 0.5
+    assert "temperature&quot;: 0.5" in static_document(imported, RequestedComparison(()))
 
 
 @pytest.fixture

@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from sabir_cli.inspect.cards import CardSection, Medium, MessageCard, PairedMessage, build_cards, pair_results
+from sabir.authoring import encode_json
+
+from sabir_cli.inspect.cards import (
+    CardSection,
+    Medium,
+    MessageCard,
+    PairedMessage,
+    build_cards,
+    indented_json,
+    pair_results,
+)
 from sabir_cli.inspect.elements import Markup, element, folded, fragment
 from sabir_cli.inspect.inspection import Inspection, ReplyFigures
 
@@ -69,7 +79,34 @@ def summary(inspection: Inspection) -> Markup:
     return fragment(
         element("dl", {"class": "summary"}, terms),
         element("ul", {"class": "notes", "aria-label": "Notes"}, notes) if notes else None,
+        request_details(inspection),
     )
+
+
+def request_details(inspection: Inspection) -> Markup | None:
+    """Return the options and settings of a stored request, folded; None if it has neither."""
+    settings = inspection.settings.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+    pieces = [
+        element(
+            "div",
+            {"class": "section call"},
+            element(
+                "p", {"class": "title"}, element("strong", None, option.name), " ", folded(option.description, 400)
+            ),
+            _code_element(indented_json(option.parameters_json)),
+        )
+        for option in inspection.options
+    ]
+    if settings:
+        pieces.append(element("div", {"class": "section"}, element("p", {"class": "title"}, "Settings"),
+                              _code_element(indented_json(encode_json(settings)))))  # fmt: skip
+    count = len(inspection.options)
+    label = f"{count} option{'' if count == 1 else 's'}{' and settings' if settings else ''}"
+    return element("details", {"class": "request"}, element("summary", None, label), pieces) if pieces else None
+
+
+def _code_element(text: str) -> Markup:
+    return element("pre", {"tabindex": "0"}, element("code", None, folded(text, LONGEST_CODE)))
 
 
 def _token_total(figures: Sequence[ReplyFigures]) -> str:
@@ -212,7 +249,7 @@ def section_element(section: CardSection) -> Markup:
 def text_element(section: CardSection) -> Markup:
     """Return a section's text: as code, or as paragraphs with the writer's direction and line breaks."""
     if section.is_code:
-        return element("pre", {"tabindex": "0"}, element("code", None, folded(section.text, LONGEST_CODE)))
+        return _code_element(section.text)
     return element("div", {"class": "text", "dir": "auto"}, folded(section.text))
 
 

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 import sabir
 import sabir_session
+from sabir_cli.inspect.cache_proof import with_cache_proof
 from sabir_cli.inspect.comparison import RequestedComparison
 from sabir_cli.inspect.documents import static_document
+from sabir_cli.inspect.inspection import InspectedMessage, Inspection, ReplyFigures, plain_entries
 from sabir_cli.inspect.loading import load_inspection
 from sabir_cli.inspect.redaction import redact
 from sabir_cli.output import UsageError
 
 from tests.architecture.project import ROOT
-from tests.cli.inspect.samples import trip
+from tests.cli.inspect.samples import answered, called, origin, said, trip
 
 SECRETS = ("Bolzano", "Verona", "EC 86", "ridge", "bike", "clear", "Saturday", 'encrypted_content":"abc', "low sun")
 
@@ -68,6 +70,27 @@ def test_a_recording_shows_repeated_messages_once() -> None:
             assert [entry.message.text for entry in inspection.entries].count("My name is Ada.") <= 1
 
 
+def test_a_reply_says_what_its_request_shares_with_the_one_before() -> None:
+    """The prediction stands next to the vendor's number; another model shares nothing."""
+    by, other = origin("openai.chat", "gpt-4.1"), origin("anthropic.messages", "claude-sonnet-5")
+    usage = sabir.Usage(input_tokens=1000, output_tokens=20)
+    replies = [
+        entry
+        for maker in (by, by, other)
+        for entry in (
+            InspectedMessage(sabir.user("Rain?")),
+            InspectedMessage(said("Yes.", maker)),
+            InspectedMessage(called("f", "c", maker), figures=ReplyFigures(usage)),
+            InspectedMessage(answered(called("f", "c"), 1)),
+        )
+    ]
+    figures = [entry.figures for entry in with_cache_proof(Inspection("t", "s", tuple(replies))).entries]
+
+    assert [each.shared for each in figures if each is not None] == [
+        "", "≈ 1,020 shared with the request before", "another provider than before",
+    ]  # fmt: skip
+
+
 def test_a_failed_exchange_becomes_a_note() -> None:
     inspection = load_inspection(str(ROOT / "cassettes" / "openai.chat" / "rate_limited.yaml"))
 
@@ -108,8 +131,6 @@ def test_redaction_hides_what_a_program_named_itself() -> None:
         sabir.Message(policy="llm", payload=call),
         sabir.Message(policy="f", payload=result),
     ]
-    from sabir_cli.inspect.inspection import Inspection, plain_entries
-
     redacted = redact(Inspection(secret, secret, plain_entries(messages), notes=(secret,)))
 
     stored = json.dumps([message.model_dump(mode="json") for message in redacted.messages])

@@ -1,6 +1,6 @@
 """`sabir inspect`: a read-only web page of one conversation and of its renderings for several models.
 
-    file, store or recording ──loading──▶ Inspection ──redaction──▶ Inspection
+    file, store or recording ──loading──▶ Inspection ──cache_proof, redaction──▶ Inspection
                                                │
               ┌────────────────────────────────┴────────────────────────────┐
               ▼ cards                                                       ▼ alignment, renderings

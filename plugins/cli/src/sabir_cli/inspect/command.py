@@ -60,10 +60,11 @@ def inspect(
         refuse_replacing(f"--html {str(html)!r}", html, may_replace=force, remedy=", or add --force")
     else:
         require_extra()
+    from sabir_cli.inspect.cache_proof import with_cache_proof
     from sabir_cli.inspect.comparison import RequestedComparison
     from sabir_cli.inspect.loading import load_inspection
 
-    inspection = with_options(load_inspection(path, name), load_options(option))
+    inspection = with_cache_proof(with_options(load_inspection(path, name), load_options(option)))
     if redact:
         from sabir_cli.inspect.redaction import redact as redact_inspection
 

@@ -310,6 +310,8 @@ def _figure_texts(figures: ReplyFigures) -> Iterator[str]:
     if usage.cache_read_tokens is not None:
         whole = f" of {usage.input_tokens:,}" if usage.input_tokens else ""
         yield f"cache: {usage.cache_read_tokens:,}{whole} read"
+    if figures.shared:
+        yield figures.shared
     if usage.cache_write_tokens:
         yield f"cache: {usage.cache_write_tokens:,} written"
     if figures.cost is not None:

@@ -15,12 +15,13 @@ NO_SETTINGS = sabir.Settings()
 class ReplyFigures:
     """The figures of one reply. They are shown with the reply's last message.
 
-    `cost` is in US dollars, or None if it is not known.
+    `cost` is in US dollars, or None if it is not known. `shared` says what a prompt cache could read, or is "".
     """
 
     usage: sabir.Usage
     finish_reason: str = ""
     cost: Decimal | None = None
+    shared: str = ""
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "new-plugin": "sabir_cli.new_plugin:new_plugin",
     "providers": "sabir_cli.providers:providers",
     "render": "sabir_cli.render:render",
+    "replay": "sabir_cli.replay.command:replay",
 }
 """Subcommand → the `module:function` that runs it."""
 

@@ -297,14 +297,14 @@ def _card_footer(card: MessageCard) -> Markup | None:
     )
 
 
-def _count(tokens: int | None) -> str:
+def _token_count(tokens: int | None) -> str:
     return "?" if tokens is None else f"{tokens:,}"
 
 
 def _figure_texts(figures: ReplyFigures) -> Iterator[str]:
     usage = figures.usage
     if usage.input_tokens is not None or usage.output_tokens is not None:
-        yield f"{_count(usage.input_tokens)} in · {_count(usage.output_tokens)} out"
+        yield f"{_token_count(usage.input_tokens)} in · {_token_count(usage.output_tokens)} out"
     if usage.reasoning_tokens:
         yield f"{usage.reasoning_tokens:,} reasoning"
     if usage.cache_read_tokens is not None:

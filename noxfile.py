@@ -22,7 +22,7 @@ OLDEST = (3, 11)
 PYTHONS = ["3.11", "3.12", "3.13"]
 FOLDERS = {"core": ROOT / "core"} | {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 
-ALONE = sorted([*FOLDERS, "runtime[distributed]", "runtime[durable]"])
+ALONE = sorted([*FOLDERS, "cli[inspect]", "runtime[distributed]", "runtime[durable]"])
 """The packages that `isolated` tries, each without extras; and with those that bring code of their own."""
 
 GITHUB_FILES = {
@@ -211,6 +211,16 @@ def crashes(session: nox.Session) -> None:
     arguments = session.posargs or ["-n", "auto"]
     places = ["tests/session/crash", "tests/actors/crash", "tests/durable", "tests/session"]
     session.run("pytest", *places, *arguments, env={"SABIR_ALL_CRASHES": "1"})
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Run the tests of `sabir inspect` in a real browser: Chromium, from the PATH or the variable SABIR_BROWSER."""
+    sync(session)
+    program = os.environ.get("SABIR_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        session.error("no Chromium was found; install it (apt-get install chromium), or set SABIR_BROWSER to its path")
+    session.run("pytest", "tests/cli/inspect", *session.posargs, env={"SABIR_BROWSER": program})
 
 
 @nox.session

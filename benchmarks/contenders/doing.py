@@ -209,7 +209,7 @@ class ChatCaller(Caller):
         return [(each.id, each.function.name, json.loads(each.function.arguments)) for each in made]
 
 
-CALLED = ("call", "loop", "decode", "stream", "loopback")
+CALLED = ("call", "loop", "decode", "stream", "loopback", "fresh", "stub_loop")
 """What every caller does, by its own methods."""
 
 

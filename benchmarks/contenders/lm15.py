@@ -180,7 +180,7 @@ def message_memory(given: Given) -> Callable[[], object]:
 
 CONTENDERS = {
     "lm15": LM15.contender(
-        "render", *CALLED, "fresh", "stub_loop", imported="import lm15\nlm15.Message", create=create,
+        "render", *CALLED, imported="import lm15\nlm15.Message", create=create,
         message_memory=message_memory,
     )
 }  # fmt: skip

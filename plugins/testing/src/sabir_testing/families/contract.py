@@ -18,6 +18,7 @@ import sabir
 from sabir.authoring import WIRE_SETTINGS, Access
 from sabir.vocabulary.settings import FEATURES
 
+from sabir_testing.kit.capabilities import FULL, REFUSED
 from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.network import NetworkForbidden, network_forbidden
@@ -33,6 +34,8 @@ sys.exit({SDK_IMPORTED} if {{sdk!r}} in sys.modules else 0)
 """A program that imports the provider and, if the provider is installed, renders a request. Neither needs the SDK."""
 LONGEST_SHORT_NAME = 5
 """Names up to this length are not checked for typing errors: `top_p` and a vendor's `top_k` differ in one letter."""
+BATCH_OPERATIONS = frozenset({"batches.create", "batches.status", "batches.cancel"})
+"""The operations of every provider with batches. A status names the operation that reads its results."""
 SHORTEST_IDENTIFIER = 8
 """The smallest `longest` of an IdentifierRule: shorter ids would repeat in a long conversation."""
 
@@ -155,6 +158,16 @@ class ContractCases(Suite):
                 near = difflib.get_close_matches(name, long, n=1, cutoff=0.8)
                 what = f"the row {info.prefix!r} of Provider.models() has the unknown name {name!r} in `rejects`"
                 expect(not near, f"{what}; did you mean {' '.join(near)!r}?")
+
+    @since_api(2)
+    def test_batches_have_their_grade(self, subject: AdapterUnderTest) -> None:
+        """The capability "batches" is FULL if `provider.operations()` has the operations batches.create, batches.status
+        and batches.cancel, and REFUSED if it has no operation of batches.
+        """
+        names = {name for name in getattr(subject.provider, "operations", dict)() if name.startswith("batches.")}
+        missing = sorted(BATCH_OPERATIONS - names) if names else []
+        expect(not missing, f"Provider.operations() has {', '.join(sorted(names))}; add {', '.join(missing)}")
+        subject.grade("batches", FULL if names else REFUSED)
 
     def test_no_sdk_is_imported_before_the_first_send(self, subject: AdapterUnderTest) -> None:
         """Importing the provider and, if its package is installed, rendering a request do not import the vendor's SDK

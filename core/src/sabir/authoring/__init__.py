@@ -44,7 +44,7 @@ _NAMES = {
         "text_or_empty unknown_fields without_fields"
     ),
     "authoring.transport": "CapturedRequest ClientConnection Library OwnClientConnection",
-    "base.errors": "one_line printable",
+    "base.errors": "did_you_mean one_line printable",
     "base.failures": "LossKind Strict",
     "base.files": "create_private_file replace_file",
     "base.models": "Frozen StoredModel describe_validation_error load_stored",

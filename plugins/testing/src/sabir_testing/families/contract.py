@@ -2,7 +2,6 @@
 imports.
 """
 
-import difflib
 import json
 import os
 import re
@@ -15,7 +14,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import sabir
-from sabir.authoring import WIRE_SETTINGS, Access
+from sabir.authoring import WIRE_SETTINGS, Access, did_you_mean
 from sabir.vocabulary.settings import FEATURES
 
 from sabir_testing.kit.capabilities import FULL, REFUSED
@@ -155,9 +154,9 @@ class ContractCases(Suite):
         long = [name for name in known if len(name) > LONGEST_SHORT_NAME]
         for info in subject.provider.models():
             for name in sorted(set(info.rejects) - known):
-                near = difflib.get_close_matches(name, long, n=1, cutoff=0.8)
+                question = did_you_mean(name, long, "", cutoff=0.8)
                 what = f"the row {info.prefix!r} of Provider.models() has the unknown name {name!r} in `rejects`"
-                expect(not near, f"{what}; did you mean {' '.join(near)!r}?")
+                expect(not question, f"{what}; {question}")
 
     @since_api(2)
     def test_batches_have_their_grade(self, subject: AdapterUnderTest) -> None:

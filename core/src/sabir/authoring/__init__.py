@@ -73,7 +73,7 @@ _NAMES = {
     "hooks.announcing": "announce_work continue_work work_headers",
     "hooks.plugins": "installed_hooks",
     "hooks.work": "AgentWork",
-    "options.execution": "CallDepth RaisedError call_function run_in_thread",
+    "options.execution": "CallDepth RaisedError call_function run_in_thread set_during",
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",
     "reading.fold": "Fold ReplyBuilder",

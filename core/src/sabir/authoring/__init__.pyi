@@ -41,7 +41,7 @@ from sabir.discovery import load_entry_point, split_model
 from sabir.hooks.announcing import announce_work, continue_work, work_headers
 from sabir.hooks.plugins import installed_hooks
 from sabir.hooks.work import AgentWork
-from sabir.options.execution import CallDepth, RaisedError, call_function, run_in_thread
+from sabir.options.execution import CallDepth, RaisedError, call_function, run_in_thread, set_during
 from sabir.options.option import OptionLike
 from sabir.options.signatures import ArgumentsRefused, BoundArguments, Signature
 from sabir.reading.fold import Fold, ReplyBuilder
@@ -78,6 +78,6 @@ __all__ = [  # noqa: RUF022
     "describe_validation_error", "did_you_mean", "encode_json", "explaining_environment_errors", "first_whole_number",
     "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "list_or_empty", "load_entry_point",
     "load_stored", "object_or_empty", "one_line", "operation_client", "packaged_models", "pair_messages", "printable",
-    "read_count", "replace_file", "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty",
-    "unknown_fields", "without_fields", "work_headers",
+    "read_count", "replace_file", "run_in_thread", "set_during", "show_arguments", "side_of", "split_model",
+    "text_or_empty", "unknown_fields", "without_fields", "work_headers",
 ]  # fmt: skip

@@ -73,8 +73,8 @@ class ScriptedBatches(OperationClient[BatchOrder, BatchStatus]):
         self._polls, self._failure = polls, failure
         self._batches: dict[str, _ScriptedBatch] = {}
         self._lock = Lock()
-        dialect = replace(PLAIN, decode_error=self._error_of)
-        provider = cast("Provider", _BatchProvider(self._serve, dialect))
+        dialect = replace(PLAIN, decode_error=self._scripted_error)
+        provider = cast("Provider", _BatchProvider(self._serve_batches, dialect))
         super().__init__(provider, OPERATIONS["batches.create"], "model", Access())
         self.adapter = sabir.ModelAdapter(provider, dialect, "model", Access())
         """The adapter that renders the prompts. It sends nothing."""
@@ -84,12 +84,12 @@ class ScriptedBatches(OperationClient[BatchOrder, BatchStatus]):
         """The prompts of all batches so far by key."""
         return {key: prompt for batch in self._batches.values() for key, prompt in batch.prompts.items()}
 
-    def _error_of(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
+    def _scripted_error(self, status: int, headers: Mapping[str, str], body: bytes, provider: str) -> CallError:
         answer = self._answers.get(body.decode())
         assert answer is not None
         return next(step for step in answer.steps if isinstance(step, CallError))
 
-    def _serve(self, request: WireRequest) -> InProcessResponse:
+    def _serve_batches(self, request: WireRequest) -> InProcessResponse:
         with self._lock:
             if request.path == PATH and request.method == "POST":
                 return self._create(json.loads(request.body))

@@ -5,8 +5,9 @@
     this process ──starts in turn──▶ a process of each contender ──requests──▶ server process: answers after the delay
 
 Each contender runs in a new process and checks the texts of all answers. The rows show medians over the rounds: seconds
-until all answers were there, CPU time, and the peak of the process's resident memory. In brackets, the contender's
-throughput and its memory are divided by those of httpx2.
+until all answers were there, CPU time, and by how much the peak of the resident memory grew after the first requests.
+In brackets, the contender's throughput and its memory are divided by those of httpx2. Both keep all answers: replies,
+or parsed JSON.
 """
 
 import argparse
@@ -21,19 +22,19 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from benchmarks.answers import reply, reply_text
 from benchmarks.work import MODELS
 
 WIRE = "openai.chat"
 MODEL = MODELS[WIRE]
-Run: TypeAlias = Callable[[list[str], int], Awaitable[list[str]]]
-"""Sends prompts, so many at once, and returns the texts of the answers in order."""
+Run: TypeAlias = Callable[[list[str], int], Awaitable[list[Any]]]
+"""Sends prompts, so many at once, and returns the answers in order."""
 
 
 class Round(NamedTuple):
-    """What one process needed: wall-clock and CPU seconds, and the peak of its resident memory in MB."""
+    """What one process needed: wall-clock and CPU seconds, and the growth of its resident memory's peak in MB."""
 
     wall: float
     cpu: float
@@ -75,16 +76,15 @@ def with_httpx2(url: str) -> Run:
     """The loop that one would write for this server alone: a client, a semaphore, and json."""
     import httpx2
 
-    async def run(prompts: list[str], at_once: int) -> list[str]:
+    async def run(prompts: list[str], at_once: int) -> list[Any]:
         limit = asyncio.Semaphore(at_once)
         async with httpx2.AsyncClient(base_url=url, headers={"Authorization": "Bearer k"}) as client:
 
-            async def ask(prompt: str) -> str:
+            async def ask(prompt: str) -> Any:
                 async with limit:
                     body = {"model": MODEL, "messages": [{"role": "user", "content": prompt}]}
                     response = await client.post("/chat/completions", json=body)
-                text: str = response.raise_for_status().json()["choices"][0]["message"]["content"]
-                return text
+                return response.raise_for_status().json()
 
             return await asyncio.gather(*map(ask, prompts))
 
@@ -96,14 +96,20 @@ def with_sabir(url: str) -> Run:
     import sabir
     from sabir_calls import complete_many
 
-    async def run(prompts: list[str], at_once: int) -> list[str]:
+    async def run(prompts: list[str], at_once: int) -> list[Any]:
         async with sabir.adapter(f"openai.chat:{MODEL}", api_key="k", base_url=url) as llm:
-            return [outcome.text for outcome in await complete_many(llm, prompts, at_once=at_once)]
+            return await complete_many(llm, prompts, at_once=at_once)
 
     return run
 
 
 CONTENDERS: dict[str, Callable[[str], Run]] = {"httpx2": with_httpx2, "sabir": with_sabir}
+
+
+def text_of(answer: Any) -> str:
+    """Return the text of a parsed answer or of an outcome."""
+    text: str = answer["choices"][0]["message"]["content"] if isinstance(answer, dict) else answer.text
+    return text
 
 
 def measure(name: str, url: str, prompts: int, at_once: int) -> Round:
@@ -113,12 +119,13 @@ def measure(name: str, url: str, prompts: int, at_once: int) -> Round:
     async def all_prompts() -> Round:
         await run(["Ready?"] * 2, 2)  # the first call imports and connects
         gc.collect()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         wall, cpu = time.perf_counter(), time.process_time()
-        texts = await run([f"Umbrella on day {number}?" for number in range(prompts)], at_once)
+        answers = await run([f"Umbrella on day {number}?" for number in range(prompts)], at_once)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        if texts != [reply_text()] * prompts:
+        if [text_of(answer) for answer in answers] != [reply_text()] * prompts:
             raise ValueError(f"{name} returned wrong answers")
-        return Round(wall, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+        return Round(wall, cpu, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1e3)
 
     return asyncio.run(all_prompts())
 

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "sabir_cli.configure:config",
     "demo": "sabir_cli.demo:demo",
     "import": "sabir_cli.imports:import_",
+    "inspect": "sabir_cli.inspect.command:inspect",
     "models": "sabir_cli.providers:models",
     "new-plugin": "sabir_cli.new_plugin:new_plugin",
     "providers": "sabir_cli.providers:providers",

@@ -1,13 +1,17 @@
 """`sabir map`: one answer for each line, an estimate first, nothing sent over the cap, and runs that resume."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sabir.authoring import JSONValue, RequestScope
+from sabir_echo.dialect import PLAIN
 
-from tests.cli.conftest import Command, command
+from tests.cli.conftest import Command, Relay, command, relay
 
-__all__ = ["command"]
+__all__ = ["command", "relay"]
 ROWS = [{"id": 1, "text": "Good morning"}, {"id": 2, "text": "Snow"}]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
 
@@ -72,6 +76,35 @@ def test_a_batch_is_submitted_and_collected_by_its_ticket(file: Path, tmp_path: 
     assert "2 answers, 0 errors" in err
     command("batch", "collect", ticket, "--output", str(tmp_path / "answers.jsonl"))
     assert (tmp_path / "answers.jsonl").read_text() == out
+
+
+def _encode_with_facts(scope: RequestScope) -> Mapping[str, JSONValue]:
+    """Return the request of `echo.plain`, without the setting if the model's facts say that the model rejects it."""
+    request = PLAIN.encode_request(scope)
+    return request if scope.supports("max_output_tokens", "settings.max_output_tokens") else {**request, "settings": {}}
+
+
+@pytest.mark.parametrize("words", [("map",), ("batch", "submit")])
+def test_the_commands_render_with_the_facts_of_the_settings_file(
+    words: tuple[str, ...],
+    file: Path,
+    relay: Relay,
+    command: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dialect = replace(PLAIN, encode_request=_encode_with_facts)
+    monkeypatch.setattr(relay, "dialect", lambda name: dialect)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("RELAY_API_KEY", "x")
+    (tmp_path / "sabir").mkdir()
+    (tmp_path / "sabir" / "config.toml").write_text('[model_facts."relay:m"]\nrejects = ["max_output_tokens"]\n')
+    for model in ("relay:m", "relay:other"):
+        command(*words, str(file), "--prompt", "{text}", "--model", model, "--max-output-tokens", "9", "--yes")
+
+    sent = json.dumps(relay.requests)
+    assert sent.count("Snow") == 2
+    assert sent.count("max_output_tokens") == 2  # in the two requests of the other model
 
 
 @pytest.mark.parametrize(

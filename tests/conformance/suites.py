@@ -132,7 +132,7 @@ class OpenAIChat(Recorded):
             settings.max_output_tokens settings.temperature settings.top_p settings.stop settings.seed
             settings.reasoning_effort settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests embeddings"""
+            streaming stored_requests embeddings batches"""
     )
     embedding_model = "text-embedding-3-small"
     embedding_responses = OPENAI_VECTORS
@@ -168,7 +168,7 @@ class OpenAIResponses(Recorded):
             settings.parallel_options settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             native.web_search native.code_execution native.mcp_server
-            streaming stored_requests count_tokens embeddings"""
+            streaming stored_requests count_tokens embeddings batches"""
     )
     embedding_model = "text-embedding-3-small"
     embedding_responses = OPENAI_VECTORS
@@ -199,7 +199,7 @@ class AnthropicMessages(Recorded):
             settings.prompt_cache settings.stop
             option_choice.auto option_choice.none option_choice.required option_choice.named
             native.web_search native.code_execution native.mcp_server
-            streaming stored_requests count_tokens""",
+            streaming stored_requests count_tokens batches""",
         downgraded="later_system",
     )
 
@@ -232,7 +232,7 @@ class GoogleGenerateContent(Recorded):
             settings.reasoning_effort settings.response_format
             option_choice.auto option_choice.none option_choice.required option_choice.named
             native.web_search native.code_execution native.mcp_server
-            streaming stored_requests count_tokens embeddings""",
+            streaming stored_requests count_tokens embeddings batches""",
         downgraded="later_system",
     )
     embedding_model = "gemini-embedding-001"
@@ -304,7 +304,7 @@ class Echo(OfflineConformance):
             settings.reasoning_effort settings.parallel_options settings.response_format
             settings.prompt_cache
             option_choice.auto option_choice.none option_choice.required option_choice.named
-            streaming stored_requests embeddings"""
+            streaming stored_requests embeddings batches"""
     )
     embedding_responses: ClassVar = {
         '{"vectors": ["AAAAPwAAgL4=", "AACAPwAAAAA="], "usage": {"input_tokens": 3}}': [[0.5, -0.25], [1, 0]]

@@ -51,6 +51,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "questions": conformance.question_table,
     "capability names": conformance.capability_names,
     "capabilities": providers.capability_table,
+    "operations": providers.operation_table,
     "provider sizes": sizes.size_table,
     "expected failures": providers.expected_failures,
     "a suite for the copy": conformance.suite_file,

@@ -211,6 +211,20 @@ def capability_table() -> str:
     return "\n".join([*head, *rows])
 
 
+def operation_table() -> str:
+    """One row a provider: whether it has embeddings, and whether it has batches."""
+    rows = {}
+    for status in own_providers():
+        names = {name for provider, short in _reached(status) for name in _operations(provider, short)}
+        has = ("yes" if any(name.startswith(kind) for name in names) else "no" for kind in ("embeddings", "batches."))
+        rows[status.name] = f"| `{status.name}` | {' | '.join(has)} |"
+    return "\n".join(["| provider | embeddings | batches |", "|---|---|---|", *rows.values()])
+
+
+def _operations(provider: str, short_name: str) -> Iterator[str]:
+    yield from getattr(sabir.provider(provider, short_name), "operations", dict)()
+
+
 def expected_failures() -> str:
     """The cases that a suite opts out of, with the reasons; or that there are none."""
     rows = [

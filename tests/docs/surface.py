@@ -208,7 +208,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "Every failure is one of the library's errors, with a message of one line and without control characters.",
         (
             "ErrorRule", "ErrorTable", "Failure", "Raised", "describe_validation_error", "one_line",
-            "printable", "describe_kind",
+            "printable", "describe_kind", "did_you_mean",
         ),
     ),
     "Values": (
@@ -227,7 +227,7 @@ AUTHOR_GROUPS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         "The parameters of a function are its JSON schema, and an exception becomes an error result.",
         (
             "OptionLike", "ArgumentsRefused", "BoundArguments", "Signature", "RaisedError", "CallDepth",
-            "call_function", "run_in_thread",
+            "call_function", "run_in_thread", "set_during",
         ),
     ),
     "Calls": (

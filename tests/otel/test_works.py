@@ -301,6 +301,22 @@ def test_a_work_that_ends_in_another_context_leaves_nothing_current(
     assert caplog.messages == []
 
 
+def test_a_work_may_end_in_a_copy_of_its_context(heard: Recorded) -> None:
+    """As in a task that the work started, which closes the work's generator. OpenTelemetry logs that it cannot detach
+    its own context.
+    """
+
+    async def work_on() -> None:
+        with announce_work(AgentWork("agent", "lost")):
+            await Suspension()
+
+    coroutine, context = work_on(), contextvars.copy_context()
+    context.run(coroutine.send, None)
+    context.copy().run(coroutine.close)
+
+    assert tree(heard.spans) == ["invoke_agent lost"]
+
+
 class Suspension:
     def __await__(self) -> Iterator[None]:
         yield

@@ -176,6 +176,23 @@ def test_asking_nothing_finishes_or_tells_the_last_answer() -> None:
     assert texts_of(chat) == ["Name a river.", "The Po."]
 
 
+def test_a_question_whose_results_are_refused_is_stored_without_an_answer(ask: Ask) -> None:
+    @sabir.option
+    def photo() -> sabir.MediaPart:
+        """A photo."""
+        return sabir.image(b"\x89PNG\r\n\x1a\n")
+
+    llm = ScriptedAdapter(calls(photo={}), "A tree.", model="echo:m", strict=True)
+    chat = Conversation(llm, options=[photo])
+    with pytest.raises(sabir.RenderingRefused) as met:
+        ask(chat, "What is there?")
+
+    assert chat.unfinished
+    assert "ask() tries again, drop_last() removes the question" in met.value.__notes__[0]
+    chat.drop_last()
+    assert not chat.messages
+
+
 def test_a_call_that_waits_for_a_person_stops_the_next_question(ask: Ask) -> None:
     """Nothing is sent and the question is not recorded; with the person's word, it goes on."""
     llm = ScriptedAdapter(calls(weather=ROME), "Rain.", "Bye.")

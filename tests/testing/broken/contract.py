@@ -12,6 +12,7 @@ from sabir.contract.provider import Access, Credential, WireRequest
 from sabir.contract.turns import IdentifierRule
 from sabir.errors import CredentialsMissing
 from sabir.vocabulary.models import ModelInfo
+from sabir_echo.batches import BATCHES
 
 from tests.testing.broken.connections import Line
 from tests.testing.broken.eager import SDK, Eager
@@ -105,6 +106,12 @@ class Rowless(Delegate):
         return ()
 
 
+def with_a_batch_operation(base: Any) -> Any:
+    """A provider that creates batches, but never says how they are."""
+    base.operations = lambda: {"batches.create": BATCHES["batches.create"]}
+    return base
+
+
 BROKEN = {
     "test_the_dialect_is_named_after_its_provider": Breakage(dialect=lambda base: replace(base, name="acme.talk")),
     "test_paths_begin_with_a_slash": replace(changed(path=lambda own, target: "chat"), provider=mends_paths),
@@ -122,5 +129,6 @@ BROKEN = {
     "test_model_rows_misspell_nothing": provided(
         models=lambda own: (ModelInfo(prefix="old-", rejects=("temprature",)), *own())
     ),
+    "test_batches_have_their_grade": Breakage(provider=with_a_batch_operation),
     "test_no_sdk_is_imported_before_the_first_send": Breakage(dialect=Eager, attributes={"sdk": SDK}),
 }

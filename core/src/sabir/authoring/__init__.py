@@ -44,7 +44,7 @@ _NAMES = {
         "text_or_empty unknown_fields without_fields"
     ),
     "authoring.transport": "CapturedRequest ClientConnection Library OwnClientConnection",
-    "base.errors": "one_line printable",
+    "base.errors": "did_you_mean one_line printable",
     "base.failures": "LossKind Strict",
     "base.files": "create_private_file replace_file",
     "base.models": "Frozen StoredModel describe_validation_error load_stored",
@@ -73,7 +73,7 @@ _NAMES = {
     "hooks.announcing": "announce_work continue_work work_headers",
     "hooks.plugins": "installed_hooks",
     "hooks.work": "AgentWork",
-    "options.execution": "CallDepth RaisedError call_function run_in_thread",
+    "options.execution": "CallDepth RaisedError call_function run_in_thread set_during",
     "options.option": "OptionLike",
     "options.signatures": "ArgumentsRefused BoundArguments Signature",
     "reading.fold": "Fold ReplyBuilder",

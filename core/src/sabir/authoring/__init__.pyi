@@ -14,7 +14,7 @@ from sabir.authoring.stored import JSON_OBJECT, Fields, History, PartReader, fir
 from sabir.authoring.stored import object_or_empty, read_count, text_or_empty, unknown_fields, without_fields
 from sabir.authoring.event_frames import EventFrames, JSONLines
 from sabir.authoring.transport import CapturedRequest, ClientConnection, Library, OwnClientConnection
-from sabir.base.errors import one_line, printable
+from sabir.base.errors import did_you_mean, one_line, printable
 from sabir.base.failures import LossKind, Strict
 from sabir.base.files import create_private_file, replace_file
 from sabir.base.models import Frozen, StoredModel, describe_validation_error, load_stored
@@ -41,7 +41,7 @@ from sabir.discovery import load_entry_point, split_model
 from sabir.hooks.announcing import announce_work, continue_work, work_headers
 from sabir.hooks.plugins import installed_hooks
 from sabir.hooks.work import AgentWork
-from sabir.options.execution import CallDepth, RaisedError, call_function, run_in_thread
+from sabir.options.execution import CallDepth, RaisedError, call_function, run_in_thread, set_during
 from sabir.options.option import OptionLike
 from sabir.options.signatures import ArgumentsRefused, BoundArguments, Signature
 from sabir.reading.fold import Fold, ReplyBuilder
@@ -65,19 +65,19 @@ __all__ = [  # noqa: RUF022
     "EmbeddingKind", "EmbeddingVectors", "Emit", "Entry", "ErrorRule", "ErrorTable", "EventFrames", "Failure",
     "Fields", "FinishReason", "Fold", "FoundCredential", "Framing", "Frozen", "FrozenDict", "GeneratedSDKConnection",
     "History", "IdentifierRule", "InProcessConnection", "InProcessResponse", "Insertion", "JSONLines",
-    "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library",
-    "LossKind", "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NativeTool", "NonEmpty", "Operation",
+    "JSONObjectDocumentField", "JSONText", "JSONValue", "JSON_OBJECT", "KeySource", "KnownPart", "Library", "LossKind",
+    "LossLog", "MediaRule", "MediaURL", "Messages", "Modality", "NativeTool", "NonEmpty", "Operation",
     "OperationClient", "OperationRequest", "OperationResult", "OptionCall", "OptionLike", "Outcome",
-    "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer", "Piece", "Profile", "Provider",
-    "Raised", "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row",
-    "RowEntry", "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent", "ServerEventReader",
-    "Side", "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection",
-    "Tables", "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "UserSDKConnection", "Values", "WIRE_SETTINGS",
-    "WireHead", "WireRequest", "WireResponse", "WrappedAdapter", "announce_work", "as_messages", "call_function",
-    "continue_work", "count_values", "create_private_file", "decode_answer", "decode_json", "describe_kind",
-    "describe_validation_error", "encode_json", "explaining_environment_errors", "first_whole_number", "fit_effort",
-    "fit_schema", "has_more_values", "installed_hooks", "list_or_empty", "load_entry_point", "load_stored",
-    "object_or_empty", "one_line", "operation_client", "packaged_models", "pair_messages", "printable", "read_count",
-    "replace_file", "run_in_thread", "show_arguments", "side_of", "split_model", "text_or_empty", "unknown_fields",
-    "without_fields", "work_headers",
+    "OwnClientConnection", "PackageGrade", "Part", "PartReader", "Performer", "Piece", "Profile", "Provider", "Raised",
+    "RaisedError", "ReasoningEffort", "Relay", "ReplyBuilder", "RequestScope", "RoleHint", "Roles", "Row", "RowEntry",
+    "RowProvider", "SABIR_API", "SDKProvider", "SchemaRule", "Script", "ServerEvent", "ServerEventReader", "Side",
+    "Signature", "StoredModel", "StoredNames", "Strict", "SyncClosing", "SyncOnlyCall", "SyncOnlyConnection", "Tables",
+    "Text", "TokenCount", "Turn", "TurnMaker", "TurnScope", "UserSDKConnection", "Values", "WIRE_SETTINGS", "WireHead",
+    "WireRequest", "WireResponse", "WrappedAdapter", "announce_work", "as_messages", "call_function", "continue_work",
+    "count_values", "create_private_file", "decode_answer", "decode_json", "describe_kind",
+    "describe_validation_error", "did_you_mean", "encode_json", "explaining_environment_errors", "first_whole_number",
+    "fit_effort", "fit_schema", "has_more_values", "installed_hooks", "list_or_empty", "load_entry_point",
+    "load_stored", "object_or_empty", "one_line", "operation_client", "packaged_models", "pair_messages", "printable",
+    "read_count", "replace_file", "run_in_thread", "set_during", "show_arguments", "side_of", "split_model",
+    "text_or_empty", "unknown_fields", "without_fields", "work_headers",
 ]  # fmt: skip

@@ -11,11 +11,12 @@ the same thread or task.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
 from sabir.hooks.plugins import installed_hooks
 from sabir.hooks.work import AgentWork
+from sabir.options.execution import set_during
 
 _received: ContextVar[Mapping[str, str] | None] = ContextVar("sabir.work_headers", default=None)
 """The headers of the process that requested the next work; None if that work was requested in this process."""
@@ -34,18 +35,16 @@ def announce_work(work: AgentWork) -> Iterator[AgentWork]:
     """
     hooks = installed_hooks()
     work.headers = _received.get()
-    token = _received.set(None)
-    hooks.work_started(work)
-    error: BaseException | None = None
-    try:
-        yield work
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        with suppress(ValueError):  # the block ended in another context, as when a coroutine is garbage collected
-            _received.reset(token)
-        hooks.work_ended(work, error)
+    with set_during(_received, None):
+        hooks.work_started(work)
+        error: BaseException | None = None
+        try:
+            yield work
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            hooks.work_ended(work, error)
 
 
 def work_headers() -> dict[str, str]:
@@ -55,14 +54,9 @@ def work_headers() -> dict[str, str]:
     return headers
 
 
-@contextmanager
-def continue_work(headers: Mapping[str, str]) -> Iterator[None]:
+def continue_work(headers: Mapping[str, str]) -> AbstractContextManager[None]:
     """Return a context manager in whose block the works continue the work of another process.
 
     `headers` are the headers that `work_headers` returned there; with {}, the works do not belong to any other work.
     """
-    token = _received.set(headers)
-    try:
-        yield
-    finally:
-        _received.reset(token)
+    return set_during(_received, headers)

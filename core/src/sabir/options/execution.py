@@ -173,16 +173,22 @@ class ToolContext:
 
     def entered(self) -> AbstractContextManager[None]:
         """Return a context manager that makes this the current context inside its `with` block. For runners."""
-        return _set_during(_CURRENT, self)
+        return set_during(_CURRENT, self)
 
 
 @contextmanager
-def _set_during(variable: ContextVar[Returned], value: Returned) -> Iterator[None]:
+def set_during(variable: ContextVar[Returned], value: Returned) -> Iterator[None]:
+    """Set a context variable for the duration of the `with` block.
+
+    A coroutine that is closed in another context, as by the garbage collector, ends the block there. Then nothing is
+    reset, because the other context never had the value.
+    """
     token = variable.set(value)
     try:
         yield
     finally:
-        variable.reset(token)
+        with suppress(ValueError):
+            variable.reset(token)
 
 
 _CURRENT: ContextVar[ToolContext | None] = ContextVar("sabir.tool_context", default=None)
@@ -205,7 +211,7 @@ class CallDepth(NamedTuple):
 
     def set(self) -> AbstractContextManager[None]:
         """Return a context manager that sets the call depth to this one for the duration of its `with` block."""
-        return _set_during(_depth, self.calls)
+        return set_during(_depth, self.calls)
 
     @classmethod
     def one_deeper(cls, name: str) -> AbstractContextManager[None]:

@@ -223,7 +223,7 @@ class Reply(Frozen):
 
     def parse(self, output: type[Output]) -> Output:
         """Return the reply's text, which must be JSON, as an instance of `output`: a pydantic model or any type that
-        pydantic validates.
+        pydantic validates. For `str`, return the text itself, which need not be JSON.
 
         Raises OutputRefused if the model refused or the reply was filtered. Otherwise, raises OutputInvalid if the text
         has more than 524,288 JSON values. If the text does not fit `output`, raises OutputTruncated if the reply ended
@@ -237,6 +237,8 @@ class Reply(Frozen):
         if self.refusal is not None or self.finish_reason == "content_filter":
             cause = "the model refused" + (", or the reply was filtered" if self.refusal is None else "")
             raise OutputRefused(f"{cause}: {one_line(self.refusal or self.text or 'no text', 200)}", self)
+        if output is str:
+            return cast("Output", self.text)
         if has_more_values(self.text, MOST_VALUES):
             raise OutputInvalid(f"the reply has more than {MOST_VALUES:,} JSON values; parse `text` yourself", self)
         try:

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Unpack
 
 import sabir
 from sabir.authoring import one_line
 from sabir.errors import SettingsInvalid
 
 from sabir_calls.limits.limited import limited
-from sabir_calls.many.many import each_completed_sync
+from sabir_calls.many.many import ManyArguments, each_completed_sync
 from sabir_calls.many.outcomes import Outcome, Progress
 from sabir_calls.runs import (
     STDIN,
@@ -26,6 +26,7 @@ from sabir_calls.runs import (
     confirm,
     estimate_run,
     model_of,
+    open_adapter,
     print_note,
     prompts_of,
     read_rows,
@@ -70,14 +71,14 @@ def map_(  # noqa: PLR0913  # each parameter is a flag
     rows = read_rows(file)
     prompts = prompts_of(rows, prompt, system)
     settings = sabir.Settings(max_output_tokens=max_output_tokens)
-    llm = limited(sabir.adapter(model_of(model), settings=settings), requests=requests, tokens=tokens)
-    estimate = estimate_run(llm, prompts)
+    llm = limited(open_adapter(model_of(model)), requests=requests, tokens=tokens)
+    estimate = estimate_run(llm, prompts, settings)
     check_cap(estimate, cap)
     if not confirm(estimate, yes, is_input_used=file == STDIN):
         return 1
     costs = RunCosts(cap)
     try:
-        outcomes = _run_prompts(llm, prompts, at_once, resume, costs)
+        outcomes = _run_prompts(llm, prompts, costs, at_once=at_once, resume=resume, settings=settings)
     except OverCap:
         print_note(f"stopped: the replies cost ${costs.total:.4f}, and --cap is ${cap}")
         return 1
@@ -88,10 +89,11 @@ def map_(  # noqa: PLR0913  # each parameter is a flag
 
 
 def _run_prompts(
-    llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], at_once: int, resume: Path | None, costs: RunCosts
+    llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], costs: RunCosts, **arguments: Unpack[ManyArguments]
 ) -> list[Outcome]:
     progress, outcomes = _ProgressLine(), list[Outcome]()
-    completed = each_completed_sync(llm, prompts, at_once=at_once, resume=resume, progress=progress.show)
+    arguments["progress"] = progress.show
+    completed = each_completed_sync(llm, prompts, **arguments)
     with closing(progress), closing(completed):
         for outcome in completed:
             outcomes.append(outcome)

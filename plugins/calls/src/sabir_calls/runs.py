@@ -9,11 +9,12 @@ import string
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sabir
-from sabir.authoring import installed_hooks, one_line
+from sabir.authoring import installed_hooks, load_entry_point, one_line
 from sabir.errors import SettingsInvalid
 
 from sabir_calls.limits.estimates import TOKENS_OF_A_REPLY, estimate_tokens
@@ -68,6 +69,16 @@ def model_of(model: str | None) -> str:
     return name
 
 
+def open_adapter(model: str) -> sabir.ModelAdapter:
+    """Return the model's adapter. If sabir-cli is installed, it opens the adapter as for its own commands, with the
+    facts about models and the profile from the user's settings file.
+    """
+    for point in entry_points(group="sabir.settings", name="open_adapter"):
+        adapter: sabir.ModelAdapter = load_entry_point(point)(model, None)
+        return adapter
+    return sabir.adapter(model)
+
+
 def prompts_of(rows: Sequence[Mapping[str, Any]], prompt: str, system: str | None) -> list[list[sabir.Message]]:
     """Return the conversation of each row. Raises SettingsInvalid if a row lacks a field of the prompt."""
     return [_prompt_messages(system, _fill_prompt(prompt, row, number)) for number, row in enumerate(rows, 1)]
@@ -109,11 +120,19 @@ def _prompt_messages(system: str | None, text: str) -> list[sabir.Message]:
     return [*([sabir.system(system)] if system else []), sabir.user(text)]
 
 
-def estimate_run(llm: sabir.Adapter, prompts: Sequence[list[sabir.Message]], *, is_batch: bool = False) -> RunEstimate:
-    """Return the expected tokens and cost of a run, at the prices of batches if `is_batch` is True."""
+def estimate_run(
+    llm: sabir.Adapter,
+    prompts: Sequence[list[sabir.Message]],
+    settings: sabir.Settings | None = None,
+    *,
+    is_batch: bool = False,
+) -> RunEstimate:
+    """Return the expected tokens and cost of a run with these settings, at the prices of batches if `is_batch` is
+    True.
+    """
     total, costs = 0, RunCosts(cap=None)
     for each in prompts:
-        rendering = llm.render(each)
+        rendering = llm.render(each, settings=settings)
         tokens = estimate_tokens(rendering)
         total += tokens
         costs.add(_expected_reply(rendering.target, tokens, is_batch))

@@ -10,13 +10,12 @@ provider is loaded here.
 import os
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, NamedTuple, Self
 
 import sabir
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from sabir.authoring import Credential, ReasoningEffort, describe_validation_error
+from sabir.authoring import Credential, ReasoningEffort, describe_validation_error, did_you_mean
 
 from sabir_cli.folders import as_folder, default_home, read_settings, settings_path, variable_of
 from sabir_cli.output import UsageError
@@ -141,8 +140,7 @@ def check(name: str, value: object, source: str) -> object:
     if name not in NAMES:
         if _SECRET_NAME.fullmatch(name):
             raise UsageError(f"{source}: {name!r} looks like a key: {KEYS_ELSEWHERE}")
-        near = get_close_matches(name, NAMES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(NAMES)}"
+        hint = did_you_mean(name, NAMES, f"choose from {', '.join(NAMES)}")
         raise UsageError(f"{source}: unknown setting {name!r}; {hint}")
     if isinstance(value, str) and _SECRET_VALUE.search(value):
         raise UsageError(f"{source}: the value of {name!r} looks like a key: {KEYS_ELSEWHERE}")

@@ -16,6 +16,7 @@ because the reader's own code runs between the events.
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from typing import Unpack
@@ -248,7 +249,8 @@ class Telemetry:
             return
         watched, token = self._works.pop(work)
         if self._work.get() is watched:  # not in another task or thread, as when a coroutine is garbage collected
-            self._work.reset(token)
+            with suppress(ValueError):  # in a copy of the context
+                self._work.reset(token)
         watched.end(error)
 
     @hookimpl

@@ -10,7 +10,7 @@ SECONDS of work, and creates at most LARGEST characters and items in total.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sized
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from string import Formatter
@@ -21,6 +21,7 @@ from jinja2 import nodes, pass_context
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
+from sabir.authoring import set_during
 
 SECONDS = 5.0
 """The most CPU time of one render, in seconds. Other threads and programs do not count."""
@@ -64,14 +65,9 @@ class _RenderCosts:
 _COSTS: ContextVar[_RenderCosts | None] = ContextVar("sabir_roles.template_costs", default=None)
 
 
-@contextmanager
-def limit_costs() -> Iterator[None]:
+def limit_costs() -> AbstractContextManager[None]:
     """Apply the limits in the `with` block, to all its renders together."""
-    token = _COSTS.set(_RenderCosts())
-    try:
-        yield
-    finally:
-        _COSTS.reset(token)
+    return set_during(_COSTS, _RenderCosts())
 
 
 def charge(size: int, passes: int = 0) -> None:

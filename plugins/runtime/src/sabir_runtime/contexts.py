@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from sabir import RUNTIME, Message, Option, OptionFailed, ToolContext, answer
-from sabir.authoring import AgentWork, AsyncClosing, CallDepth, StoredNames, announce_work, as_messages
+from sabir.authoring import AgentWork, AsyncClosing, CallDepth, StoredNames, announce_work, as_messages, set_during
 from sabir.errors import CallsTooDeep
 
 from sabir_runtime.failures import PolicyFailed, PolicyInvalid, RuntimeFault, UnknownOption, is_cancelled
@@ -407,10 +407,10 @@ class BoundCall:
         if context is None:
             call_id = message.call.invocation_id if message.call else ""
             context = ToolContext(call_id, idempotency_key=f"{message.id}/{call_id}")
-        token = _CHOSEN.set(message)
         try:
             name = message.call.option_name if message.call else ""
             with (
+                set_during(_CHOSEN, message),
                 announce_work(AgentWork("option", name, option_call=message)) as work,
                 context.entered(),
                 CallDepth.one_deeper(self.bound.display_name),
@@ -422,8 +422,6 @@ class BoundCall:
             raise
         except CallsTooDeep as fault:
             raise PolicyFailed.from_exception(fault) from None
-        finally:
-            _CHOSEN.reset(token)
 
 
 # A runner's own function defines its further arguments, hence Any.

@@ -12,10 +12,12 @@ however long each call takes. Only runners that store calls use these paths.
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
+
+from sabir.authoring import set_during
 
 
 @dataclass(slots=True)
@@ -56,14 +58,9 @@ def next_path(name: str) -> str:
     return f"{task_lane.path}/{index}:{name}"
 
 
-@contextmanager
-def enter(path: str) -> Iterator[None]:
+def enter(path: str) -> AbstractContextManager[None]:
     """Number the calls that are made in the `with` block from 0, with paths below `path`."""
-    token = _lane.set(Lane(path, _current_task()))
-    try:
-        yield
-    finally:
-        _lane.reset(token)
+    return set_during(_lane, Lane(path, _current_task()))
 
 
 @contextmanager

@@ -36,11 +36,13 @@ if TYPE_CHECKING:
         pieces,
         reply,
     )
+    from sabir_testing.scripted.batches import ScriptedBatches
     from sabir_testing.scripted.embeddings import ScriptedEmbeddings
 
 _HOMES = (
     "scripted",
     "scripted.embeddings",
+    "scripted.batches",
     "plugin",
     "network",
     "kit.capabilities",
@@ -57,8 +59,9 @@ _RENAMED = {"Sent": "ScriptedRequest"}
 __all__ = [
     "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",
     "Gate", "Grade", "LossLock", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance",
-    "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedEmbeddings", "ScriptedRequest", "always", "call",
-    "calls", "cut_off", "delayed", "expect", "live_settings", "network_forbidden", "pieces", "reply",
+    "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedBatches", "ScriptedEmbeddings", "ScriptedRequest",
+    "always", "call", "calls", "cut_off", "delayed", "expect", "live_settings", "network_forbidden", "pieces",
+    "reply",
 ]  # fmt: skip
 
 

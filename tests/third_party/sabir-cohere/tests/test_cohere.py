@@ -52,6 +52,8 @@ class TestCohere(ProviderConformance):
         "streaming": FULL,
         "count_tokens": REFUSED,
         "stored_requests": REFUSED,
+        "embeddings": REFUSED,
+        "batches": REFUSED,
     }
 
     def check_request(self, body: bytes) -> None:

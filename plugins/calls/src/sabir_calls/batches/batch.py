@@ -338,6 +338,11 @@ def batch(
         model_facts=model_facts,
         **misnamed,
     )
-    transport = transport_settings(adapter.settings)
-    access = {"api_key": api_key, "base_url": base_url, "client": client}
-    return Batch(adapter, operation_client(model, CREATE, settings=transport, **access))
+    return batch_of(adapter)
+
+
+def batch_of(adapter: ModelAdapter) -> Batch:
+    """Return an object for batches of an adapter's model. Raises SettingsInvalid for a provider without batches."""
+    passed, transport = adapter.access, transport_settings(adapter.settings)
+    access: Mapping[str, Any] = {"api_key": passed.api_key, "base_url": passed.base_url, "client": passed.client}
+    return Batch(adapter, operation_client(model_name(adapter.target), CREATE, settings=transport, **access))

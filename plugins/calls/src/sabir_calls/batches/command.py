@@ -24,6 +24,7 @@ from sabir_calls.runs import (
     confirm,
     estimate_run,
     model_of,
+    open_adapter,
     print_note,
     prompts_of,
     read_rows,
@@ -72,14 +73,14 @@ def batch(  # noqa: PLR0913  # each parameter is a flag
             raise SettingsInvalid('submit needs a prompt; pass --prompt, for example "Good or bad? {text}"')
         prompts = _keyed_prompts(read_rows(source), prompt, system, key)
         settings = sabir.Settings(max_output_tokens=max_output_tokens)
-        with batches.batch(model_of(model), settings=settings) as opened:
-            estimate = estimate_run(opened.adapter, list(prompts.values()), is_batch=True)
+        with batches.batch_of(open_adapter(model_of(model))) as opened:
+            estimate = estimate_run(opened.adapter, list(prompts.values()), settings, is_batch=True)
             check_cap(estimate, cap)
             if not confirm(estimate, yes, is_input_used=source == STDIN):
                 return 1
-            print(opened.submit_sync(prompts, name=name))
+            print(opened.submit_sync(prompts, name=name, settings=settings))
         return 0
-    with batches.batch(BatchTicket.parse(source).model) as opened:
+    with batches.batch_of(open_adapter(BatchTicket.parse(source).model)) as opened:
         if action == "collect":
             return _collect(opened, source, output, wait=wait)
         print(describe_status(_STATUS_OF[action](opened, source)))

@@ -5,32 +5,22 @@ report how much is left, and after a failure the provider may report when to try
 """
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 
 from sabir import CallError, Rendering, hookimpl
+from sabir.authoring import set_during
 
 from sabir_calls.limits.limit import Slot
 
 _slots: ContextVar[tuple[Slot, ...]] = ContextVar("sabir_calls_slots", default=())
 
 
-class calling_in:
-    """A context manager: report the attempts of calls in the `with` block to `slot`, and to the slots of enclosing
-    blocks.
+def calling_in(slot: Slot) -> AbstractContextManager[None]:
+    """Return a context manager: report the attempts of calls in the `with` block to `slot`, and to the slots of
+    enclosing blocks.
     """
-
-    __slots__ = ("_slot", "_token")
-
-    def __init__(self, slot: Slot) -> None:
-        self._slot = slot
-
-    def __enter__(self) -> None:
-        """Begin to report."""
-        self._token = _slots.set((*_slots.get(), self._slot))
-
-    def __exit__(self, *raised: object) -> None:
-        """End to report."""
-        _slots.reset(self._token)
+    return set_during(_slots, (*_slots.get(), slot))
 
 
 @hookimpl

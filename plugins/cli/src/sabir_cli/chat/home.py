@@ -8,7 +8,6 @@
 The file is opened for writing before anything is sent to a model, so that no answer is lost.
 """
 
-import difflib
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -17,7 +16,7 @@ from typing import Any, TypeAlias
 
 import sabir
 import sabir_session
-from sabir.authoring import SyncClosing, one_line
+from sabir.authoring import SyncClosing, did_you_mean, one_line
 from sabir_session import InnerMessage, SQLiteStore
 
 from sabir_cli.chat.summaries import LONGEST_NAME, STORE_FILE, WAIT, Summary, is_locked, read_summaries
@@ -100,8 +99,7 @@ class Home(SyncClosing):
     def _check_name(self, name: str) -> None:
         known = self.store.names()
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "`sabir chats` lists them"
+            hint = did_you_mean(name, known, "`sabir chats` lists them")
             raise UsageError(f"no conversation {name!r} is saved in {str(self.folder)!r}; {hint}")
 
 

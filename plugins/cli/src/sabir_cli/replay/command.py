@@ -8,7 +8,6 @@ Each question is asked after the recorded messages before it, so a difference in
 questions. Options never run.
 """
 
-import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -20,7 +19,7 @@ import sabir_session
 from cyclopts import Parameter
 from cyclopts.validators import Number
 from pydantic import TypeAdapter
-from sabir.authoring import one_line
+from sabir.authoring import did_you_mean, one_line
 from sabir_session import PostgresStore, SQLiteStore, Store
 
 from sabir_cli import inputs
@@ -134,8 +133,7 @@ def _open(stack: ExitStack, store: str, name: str | None) -> tuple[Store, str]:
     names = opened.names()
     if not is_store:
         if store not in names:
-            near = difflib.get_close_matches(store, names, 1)
-            hint = f"did you mean {near[0]!r}?" if near else "`sabir chats` lists the conversations"
+            hint = did_you_mean(store, names, "`sabir chats` lists the conversations")
             raise UsageError(f"{store!r} is neither the file of a store nor a conversation of `sabir chat`; {hint}")
         name = store
     elif name is None:
@@ -159,9 +157,7 @@ def _load_questions(store: Store, name: str) -> list[RecordedQuestion]:
 
 
 def _raise_unknown(name: str, names: Sequence[str]) -> NoReturn:
-    near = difflib.get_close_matches(name, names, 1)
-    known = one_line(", ".join(map(repr, names)), 200) or "none"
-    hint = f"did you mean {near[0]!r}?" if near else f"the store has {known}"
+    hint = did_you_mean(name, names, f"the store has {one_line(', '.join(map(repr, names)), 200) or 'none'}")
     raise UsageError(f"there is no conversation {name!r} in the store; {hint}")
 
 

@@ -22,16 +22,16 @@ A call may wait for a person's decision, even for days and across restarts:
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, ParamSpec, Protocol, TypeVar
 
 from sabir import Message, ToolContext, dumps, loads, unanswered
-from sabir.authoring import continue_work, work_headers
+from sabir.authoring import continue_work, set_during, work_headers
 
 from sabir_runtime import Question, paths
 from sabir_runtime.contexts import BoundCall
@@ -255,13 +255,8 @@ async def holds_run() -> bool:
     return await call.execution.is_held()
 
 
-@contextmanager
-def _enter_call(execution: Execution, path: str) -> Iterator[None]:
-    token = current_call.set(CurrentCall(execution, path))
-    try:
-        yield
-    finally:
-        current_call.reset(token)
+def _enter_call(execution: Execution, path: str) -> AbstractContextManager[None]:
+    return set_during(current_call, CurrentCall(execution, path))
 
 
 def _result_paths(path: str, calls: list[Message]) -> dict[int, str]:

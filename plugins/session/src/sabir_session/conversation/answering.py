@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import sabir
 from sabir import RUNTIME, CallError, Message, Rendering, SabirError, SettingsInvalid, TextPart
-from sabir.errors import OptionInvalid
+from sabir.errors import OptionInvalid, RenderingRefused
 
 from sabir_session.conversation.answers import Answer
 from sabir_session.conversation.arguments import Content, Instructions, QuestionOptions
@@ -32,7 +32,7 @@ logger = logging.getLogger("sabir")
 
 UNANSWERED_NOTE = "The question is stored without an answer: ask() tries again, drop_last() removes the question."
 EARLIER_NOTE = "This error belongs to the earlier, unfinished question; the new question was not sent."
-UNANSWERED = (CallError, ApprovalPending, BudgetExhausted, OptionInvalid)
+UNANSWERED = (CallError, RenderingRefused, ApprovalPending, BudgetExhausted, OptionInvalid)
 """The errors after which a question has no answer yet."""
 
 

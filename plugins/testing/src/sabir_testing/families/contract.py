@@ -2,7 +2,6 @@
 imports.
 """
 
-import difflib
 import json
 import os
 import re
@@ -15,9 +14,10 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import sabir
-from sabir.authoring import WIRE_SETTINGS, Access
+from sabir.authoring import WIRE_SETTINGS, Access, did_you_mean
 from sabir.vocabulary.settings import FEATURES
 
+from sabir_testing.kit.capabilities import FULL, REFUSED
 from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.network import NetworkForbidden, network_forbidden
@@ -33,6 +33,8 @@ sys.exit({SDK_IMPORTED} if {{sdk!r}} in sys.modules else 0)
 """A program that imports the provider and, if the provider is installed, renders a request. Neither needs the SDK."""
 LONGEST_SHORT_NAME = 5
 """Names up to this length are not checked for typing errors: `top_p` and a vendor's `top_k` differ in one letter."""
+BATCH_OPERATIONS = frozenset({"batches.create", "batches.status", "batches.cancel"})
+"""The operations of every provider with batches. A status names the operation that reads its results."""
 SHORTEST_IDENTIFIER = 8
 """The smallest `longest` of an IdentifierRule: shorter ids would repeat in a long conversation."""
 
@@ -152,9 +154,19 @@ class ContractCases(Suite):
         long = [name for name in known if len(name) > LONGEST_SHORT_NAME]
         for info in subject.provider.models():
             for name in sorted(set(info.rejects) - known):
-                near = difflib.get_close_matches(name, long, n=1, cutoff=0.8)
+                question = did_you_mean(name, long, "", cutoff=0.8)
                 what = f"the row {info.prefix!r} of Provider.models() has the unknown name {name!r} in `rejects`"
-                expect(not near, f"{what}; did you mean {' '.join(near)!r}?")
+                expect(not question, f"{what}; {question}")
+
+    @since_api(2)
+    def test_batches_have_their_grade(self, subject: AdapterUnderTest) -> None:
+        """The capability "batches" is FULL if `provider.operations()` has the operations batches.create, batches.status
+        and batches.cancel, and REFUSED if it has no operation of batches.
+        """
+        names = {name for name in getattr(subject.provider, "operations", dict)() if name.startswith("batches.")}
+        missing = sorted(BATCH_OPERATIONS - names) if names else []
+        expect(not missing, f"Provider.operations() has {', '.join(sorted(names))}; add {', '.join(missing)}")
+        subject.grade("batches", FULL if names else REFUSED)
 
     def test_no_sdk_is_imported_before_the_first_send(self, subject: AdapterUnderTest) -> None:
         """Importing the provider and, if its package is installed, rendering a request do not import the vendor's SDK

@@ -59,5 +59,6 @@ CAPABILITIES: Mapping[str, str] = {
     "count_tokens": "the vendor counts the tokens of a request",
     "stored_requests": "a stored request is converted to a history",
     "embeddings": "vectors of texts, by the operation of this name",
+    "batches": "batches of prompts, which the vendor answers later",
 }
 """Capability → its description. The keys that a suite's `capabilities` may have."""

@@ -10,7 +10,6 @@ A case is a test method of a family, or one row of its parameters. A suite canno
 case and the reason in `xfail`; the summary lists it.
 """
 
-import difflib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from sabir.authoring import (
     Provider,
     ServerEvent,
     Tables,
+    did_you_mean,
     show_arguments,
 )
 from sabir.errors import RenderingRefused
@@ -468,13 +468,12 @@ def _check_attribute_names(suite: type[Suite], who: str, cases: Collection[str])
         if name in reserved | {"subject", "subject_of"}:
             raise TypeError(f"{who} overrides {name}, which the kit uses internally; choose another name")
         is_public = not name.startswith(("_", "test_")) and name not in vars(Suite)
-        if is_public and (near := difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=0.85)):
-            raise TypeError(f"{who}.{name} is not an attribute of a suite; did you mean {near[0]!r}?")
+        if is_public and (question := did_you_mean(name, _ATTRIBUTES, "", cutoff=0.85)):
+            raise TypeError(f"{who}.{name} is not an attribute of a suite; {question}")
 
 
 def _check_known(name: str, names: Collection[str], where: str) -> None:
     """Raise TypeError if a name is not in `names`. `where` is the attribute that contains the name."""
     if name not in names:
-        near = difflib.get_close_matches(name, names, n=1)
-        remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(names)}"
+        remedy = did_you_mean(name, names, f"use one of {', '.join(names)}")
         raise TypeError(f"{where} contains the unknown name {name!r}; {remedy}")

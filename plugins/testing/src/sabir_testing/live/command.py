@@ -4,7 +4,6 @@ MODEL ──plan, estimate──▶ confirm ──▶ rows, one after the other 
                                                   └── --save FOLDER: cassettes for ProviderConformance
 """
 
-import difflib
 import json as json_text
 import os
 import sys
@@ -13,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import sabir
-from sabir.authoring import load_entry_point, one_line
+from sabir.authoring import did_you_mean, load_entry_point, one_line
 from sabir.errors import SettingsInvalid
 
 from sabir_testing.live.display import document, header, row_lines, summary_lines
@@ -90,8 +89,7 @@ def _check_names(names: Sequence[str]) -> list[str]:
     """Return the rows to send for `--only`. The row USAGE needs the rows of USAGE_ROWS."""
     for name in names:
         if name not in ROW_NAMES:
-            near = difflib.get_close_matches(name, ROW_NAMES, n=1)
-            remedy = f"did you mean {near[0]!r}?" if near else f"use one of {', '.join(map(repr, ROW_NAMES))}"
+            remedy = did_you_mean(name, ROW_NAMES, f"use one of {', '.join(map(repr, ROW_NAMES))}")
             raise SettingsInvalid(f"--only {name!r} is not a question; {remedy}")
     return [*names, *(USAGE_ROWS if USAGE in names else ())]
 

@@ -28,7 +28,7 @@ CARRIED = (
 )  # fmt: skip
 NOT_CARRIED = (
     "image.file", "audio.url", "audio.file", "video.url", "video.bytes", "video.file", "document.url", "document.file",
-    "results.audio", "results.video", "results.document", "embeddings",
+    "results.audio", "results.video", "results.document", "embeddings", "batches",
     "native.web_search", "native.code_execution", "native.mcp_server",
 )  # fmt: skip
 HANDOVER = "test_an_answer_goes_to_every_installed_provider_and_back"

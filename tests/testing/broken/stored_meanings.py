@@ -7,6 +7,7 @@ from typing import Any
 from sabir import Loss, OpaquePart, PartsPayload, Settings, TextPart
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
+from sabir.errors import HistoryInvalid
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
@@ -14,6 +15,8 @@ from tests.testing.broken.laws import reading
 from tests.testing.broken.stored_requests import Body, parts
 from tests.testing.harness import Breakage, changed
 
+LACKING = "test_a_stored_error_may_lack_a_field"
+ORDER = "test_the_order_of_stored_fields_does_not_matter"
 ORIGIN = "test_stored_messages_of_the_model_have_its_origin"
 MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
 SETTING = "test_a_stored_setting_is_read_as_the_setting"
@@ -103,6 +106,43 @@ def uninstructed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"messages": messages, "settings": settings})
 
 
+def late_choice(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The choice of an option before the options is read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    request = json.loads(body)
+    names = list(request)
+    if not isinstance(request.get("choice"), dict) or names.index("choice") > names.index("tools"):
+        return decoded
+    others = decoded.settings.model_copy(update={"option_choice": None})
+    settings = Settings(extra_body={"choice": request["choice"]}).laid_over(others)
+    return decoded.model_copy(update={"settings": settings})
+
+
+def nameless_choice(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The choice of one option is read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    choice = json.loads(body).get("choice")
+    if not isinstance(choice, dict):
+        return decoded
+    others = decoded.settings.model_copy(update={"option_choice": None})
+    return decoded.model_copy(update={"settings": Settings(extra_body={"choice": choice}).laid_over(others)})
+
+
+def demanding(field: str) -> Breakage:
+    """An error of a call without this field is refused."""
+
+    def decode_history(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        parts = [part for turn in json.loads(body).get("turns", ()) for part in turn["parts"]]
+        errors = [part.get("error") for part in parts if isinstance(part, dict)]
+        for error in (each for each in errors if isinstance(each, dict)):
+            if field not in error and "kit-not-now" in error.values():
+                raise HistoryInvalid(f"an error lacks {field}")
+        decoded: DecodedHistory = own(body, scope)
+        return decoded
+
+    return changed(decode_history=decode_history)
+
+
 def alarmed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """The choice of an option is reported as unknown, although it is read."""
     decoded: DecodedHistory = own(body, scope)
@@ -133,13 +173,17 @@ BROKEN: Mapping[str, Breakage] = {
     **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
     MESSAGE: changed(decode_history=opaque_images),
     ORIGIN: changed(decode_history=misattributed),
-    "test_the_order_of_stored_fields_does_not_matter": changed(decode_history=sequential),
+    ORDER: changed(decode_history=sequential),
+    f"{LACKING}[error_type]": demanding("type"),
+    f"{LACKING}[retryable]": demanding("retryable"),
     "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
+    (SETTING, "the choice of one option is an unknown field"): changed(decode_history=nameless_choice),
+    (ORDER, "a choice before the options is an unknown field"): changed(decode_history=late_choice),
     (ORIGIN, "no message has one"): changed(decode_history=unattributed),
     (MESSAGE, "instructions are an unknown field"): changed(decode_history=uninstructed),
 }

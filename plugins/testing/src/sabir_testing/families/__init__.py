@@ -13,6 +13,7 @@ from sabir_testing.families.embeddings import EmbeddingCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
 from sabir_testing.families.further_replies import FurtherReplyCases
+from sabir_testing.families.further_streams import FurtherStreamCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.lossless_history import LosslessHistoryCases
@@ -42,6 +43,7 @@ class _CommonCases(
     LosslessReplyCases,
     StreamCases,
     LosslessStreamCases,
+    FurtherStreamCases,
     FramingCases,
     ErrorCases,
     DocumentedErrorCases,

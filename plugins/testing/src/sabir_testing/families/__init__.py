@@ -4,6 +4,7 @@ ProviderConformance     for a provider that is reached over HTTP: tested with re
 OfflineConformance      for a provider on this machine: tested live, without transport tests
 """
 
+from sabir_testing.families.batches import BatchCases
 from sabir_testing.families.changed_replies import ChangedReplyCases
 from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.connection_errors import ConnectionErrorCases
@@ -29,6 +30,7 @@ from sabir_testing.families.transport import TransportCases
 
 class _CommonCases(
     ContractCases,
+    BatchCases,
     RequestCases,
     CompleteRequestCases,
     LosslessRequestCases,

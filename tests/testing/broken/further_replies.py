@@ -100,7 +100,7 @@ def closed(base: Any) -> Any:
     return replace(base, tables=replace(base.tables, roles=replace(roles, native=native)))
 
 
-def _service() -> Any:
+def service_of_acme() -> Any:
     """Return the module with the template's fake service."""
     spec = importlib.util.spec_from_file_location("service_of_acme", TEMPLATE / "tests" / "service.py")
     assert spec is not None
@@ -112,7 +112,7 @@ def _service() -> Any:
 
 def asked(change: Callable[[dict[str, int]], dict[str, int]]) -> Breakage:
     """Acme whose service is a function in this process, with a change of the usage."""
-    service = _service()
+    service = service_of_acme()
 
     def serve(request: WireRequest) -> InProcessResponse:
         answer = service.answer(json.loads(request.body))

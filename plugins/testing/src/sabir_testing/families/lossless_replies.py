@@ -177,7 +177,7 @@ def _lists_of_parts(answer: ChangeableAnswer) -> list[Place]:
 
 def _lists_of_contents(answer: ChangeableAnswer) -> Iterator[Place]:
     """Yield the lists of a complete answer that contain its text or the name of an option that it calls."""
-    contents = {answer.reply.text, *(each.call.option_name for each in answer.reply.option_calls if each.call)} - {""}
+    contents = {answer.reply.text, *(each.call.option_name for each in answer.reply.option_calls)} - {""}
     for path in paths_in(answer.documents[0]):
         elements = member_at(answer.documents[0], path)
         if path and isinstance(elements, list) and contents & set(strings(elements)):

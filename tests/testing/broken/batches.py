@@ -12,6 +12,7 @@ from tests.testing.broken.further_replies import service_of_acme
 from tests.testing.harness import Breakage
 
 TOGETHER = "test_the_operations_of_batches_belong_together"
+LIMITS = "test_the_limits_of_operations_are_positive"
 ANSWERED = "test_a_batch_is_answered"
 Lines = Callable[[list[Any]], list[Any]]
 
@@ -60,7 +61,12 @@ def named_alike(lines: list[Any]) -> list[Any]:
     return [{**line, "key": lines[0]["key"]} for line in lines]
 
 
-BROKEN: Mapping[str, Breakage] = {TOGETHER: Breakage(provider=offering(operations(without="batches.status")))}
+BROKEN: Mapping[str, Breakage] = {
+    TOGETHER: Breakage(provider=offering(operations(without="batches.status"))),
+    LIMITS: Breakage(
+        provider=offering({key: replace(each, limits={"texts": 0}) for key, each in operations().items()})
+    ),
+}
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (TOGETHER, "a name is another operation's"): Breakage(
         provider=offering({**operations(), "batches.status": operations()["batches.create"]})

@@ -17,6 +17,7 @@ from tests.testing.harness import Breakage, changed
 
 LACKING = "test_a_stored_error_may_lack_a_field"
 ORDER = "test_the_order_of_stored_fields_does_not_matter"
+LOSSLESS = "test_a_stored_request_is_read_without_losses"
 ORIGIN = "test_stored_messages_of_the_model_have_its_origin"
 MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
 SETTING = "test_a_stored_setting_is_read_as_the_setting"
@@ -152,6 +153,14 @@ def alarmed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"losses": (*decoded.losses, loss)})
 
 
+def emptied(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A turn with nothing but results is reported as an empty message of the user, if it is the last."""
+    decoded: DecodedHistory = own(body, scope)
+    last = json.loads(body).get("turns", [{}])[-1]
+    loss = Loss(kind="dropped", path="turns[-1]", reason="the message is empty")
+    return decoded.model_copy(update={"losses": (loss,)}) if last.get("by") == "option" else decoded
+
+
 def _without_unknown(part: Body) -> Body:
     if part.get("type") not in ("image", "audio", "document"):
         return part
@@ -176,7 +185,7 @@ BROKEN: Mapping[str, Breakage] = {
     ORDER: changed(decode_history=sequential),
     f"{LACKING}[error_type]": demanding("type"),
     f"{LACKING}[retryable]": demanding("retryable"),
-    "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
+    LOSSLESS: changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
@@ -184,6 +193,7 @@ FAULTS: Mapping[tuple[str, str], Breakage] = {
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
     (SETTING, "the choice of one option is an unknown field"): changed(decode_history=nameless_choice),
     (ORDER, "a choice before the options is an unknown field"): changed(decode_history=late_choice),
+    (LOSSLESS, "a turn of results is an empty message"): changed(decode_history=emptied),
     (ORIGIN, "no message has one"): changed(decode_history=unattributed),
     (MESSAGE, "instructions are an unknown field"): changed(decode_history=uninstructed),
 }

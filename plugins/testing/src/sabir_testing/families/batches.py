@@ -1,6 +1,6 @@
-"""The cases of the operations of batches. For a provider without them, nothing is checked.
+"""The cases of operations and their limits, and of batches. For a provider without them, nothing is checked.
 
-provider.operations ──▶ names of operations that belong together
+provider.operations ──▶ limits; names of operations that belong together
 two requests ──create──▶ status ──results──▶ two answers       only if the service is on this machine (`asks_live`)
 """
 
@@ -23,7 +23,7 @@ Operations = Mapping[str, Operation[Any, Any]]
 
 @since_api(2)
 class BatchCases(Suite):
-    """The test cases of the family `contract` about batches."""
+    """The test cases of the family `contract` about operations and batches."""
 
     family = "contract"
 
@@ -38,6 +38,15 @@ class BatchCases(Suite):
             what = f"the operation {key!r} is called {operation.name!r}; expected a name like 'acme.{key}'"
             expect(operation.name.partition(".")[2] == key, what)
 
+    def test_the_limits_of_operations_are_positive(self, subject: AdapterUnderTest) -> None:
+        """The limits of each operation in `provider.operations()` are whole numbers from 1. With the limit 0, a program
+        could not send anything.
+        """
+        every: Operations = getattr(subject.provider, "operations", dict)()
+        for key, operation in every.items():
+            wrong = {name: limit for name, limit in operation.limits.items() if type(limit) is not int or limit < 1}
+            expect(not wrong, f"the operation {key!r} has the limits {wrong}; expected whole numbers from 1")
+
     def test_a_batch_is_answered(self, subject: AdapterUnderTest) -> None:
         """A batch of two requests to a service on this machine ends, the numbers in its status are those of its
         requests, and its results are a reply for each key. For a service elsewhere, nothing is sent.
@@ -47,8 +56,8 @@ class BatchCases(Suite):
             return
         renderings = {key: subject.must_render([message_by("user", text)]) for key, text in TEXTS.items()}
         requests = tuple(BatchRequest(key, each.path, each.body_bytes) for key, each in renderings.items())
-        created: BatchStatus = _client(subject, operations, "batches.create").call_sync(BatchOrder(requests)).output
-        status: BatchStatus = _client(subject, operations, "batches.status").call_sync(created.id).output
+        created: BatchStatus = _client_of(subject, operations, "batches.create").call_sync(BatchOrder(requests)).output
+        status: BatchStatus = _client_of(subject, operations, "batches.status").call_sync(created.id).output
         expect(status.id == created.id, f"the status of the batch {created.id!r} has the id {status.id!r}")
         if not status.is_final:
             return
@@ -72,11 +81,11 @@ def _operations_of(subject: AdapterUnderTest) -> Operations:
     return {key: operation for key, operation in operations.items() if key.startswith("batches.")}
 
 
-def _client(subject: AdapterUnderTest, operations: Operations, key: str) -> OperationClient[Any, Any]:
+def _client_of(subject: AdapterUnderTest, operations: Operations, key: str) -> OperationClient[Any, Any]:
     return OperationClient(subject.provider, operations[key], subject.target.model, subject.adapter.access)
 
 
 def _answers(subject: AdapterUnderTest, operations: Operations, key: str, results_id: str) -> list[BatchAnswer]:
     expect(key in operations, f"the status of the batch names the operation {key!r}, which the provider does not have")
-    client = _client(subject, operations, key)
+    client = _client_of(subject, operations, key)
     return list(client.each_sync(results_id) if operations[key].reads_lines else client.call_sync(results_id).output)

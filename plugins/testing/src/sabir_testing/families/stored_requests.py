@@ -90,6 +90,7 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     **{f"{each}.{form}": _with_medium(each, form) for each in MODALITIES for form in FORMS},
     **{f"{each}.undetected": _with_medium(each, "undetected") for each in MODALITIES},
     "call": _with_call(result_message("kit-call-1", {"kit_page": 1})),
+    "last result": lambda subject: StoredFeature([QUESTION, SUN, result_message("kit-call-1", "kit-bright")], OPTIONS),
     "error": _with_call(error_result("kit-call-1", "kit-no-such-word")),
     "retryable error": _with_call(result_message("kit-call-1", **TEMPORARY)),
     "parallel calls": _with_call(result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", [1, None])),

@@ -12,7 +12,7 @@ from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading
-from tests.testing.broken.stored_requests import Body, parts
+from tests.testing.broken.stored_requests import FEATURE, Body, parts
 from tests.testing.harness import Breakage, changed
 
 LACKING = "test_a_stored_error_may_lack_a_field"
@@ -161,6 +161,15 @@ def emptied(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"losses": (loss,)}) if last.get("by") == "option" else decoded
 
 
+def flattened(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A result of a call with an image is refused."""
+    parts = [part for turn in json.loads(body).get("turns", ()) if turn["by"] == "option" for part in turn["parts"]]
+    if any(each.get("type") == "image" for part in parts for each in part.get("parts", ())):
+        raise HistoryInvalid("a result is not a text")
+    decoded: DecodedHistory = own(body, scope)
+    return decoded
+
+
 def _without_unknown(part: Body) -> Body:
     if part.get("type") not in ("image", "audio", "document"):
         return part
@@ -193,6 +202,7 @@ FAULTS: Mapping[tuple[str, str], Breakage] = {
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
     (SETTING, "the choice of one option is an unknown field"): changed(decode_history=nameless_choice),
     (ORDER, "a choice before the options is an unknown field"): changed(decode_history=late_choice),
+    (FEATURE, "a result with an image is refused"): changed(decode_history=flattened),
     (LOSSLESS, "a turn of results is an empty message"): changed(decode_history=emptied),
     (ORIGIN, "no message has one"): changed(decode_history=unattributed),
     (MESSAGE, "instructions are an unknown field"): changed(decode_history=uninstructed),

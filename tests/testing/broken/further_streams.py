@@ -24,6 +24,7 @@ from tests.testing.harness import TEMPLATE, Breakage
 
 INDEX = "test_every_block_has_an_index_of_its_own"
 OPEN = "test_a_block_whose_end_is_missing_is_in_the_reply"
+IDS = "test_a_streamed_call_keeps_its_new_id"
 STREAMS = ("text_streamed.yaml", "option_call_streamed.yaml")
 
 
@@ -34,6 +35,17 @@ class Strict(ChatDecoder):
         if self._open and self._scope.read_object(event.data).get("type") == "end":
             raise ResponseInvalid("a part has no end")
         yield from super().feed(event)
+
+
+class Renaming(ChatDecoder):
+    """A call without an id has one when it begins and another one when it ends."""
+
+    def feed(self, event: ServerEvent) -> Iterator[StreamEvent]:
+        fields = self._scope.read_object(event.data)
+        yield from super().feed(event)
+        if fields.get("type") == "open" and "id" not in fields["part"]:
+            part, block, texts = self._open[fields["index"]]
+            self._open[fields["index"]] = ({name: part[name] for name in part if name != "id"}, block, texts)
 
 
 class Counting(ChatDecoder):
@@ -93,4 +105,5 @@ def _whole_parts(events: list[Any]) -> Iterator[Any]:
 BROKEN: Mapping[str, Breakage] = {
     INDEX: unnumbered(is_counted=False),
     OPEN: decoding(Strict),
+    IDS: decoding(Renaming),
 }

@@ -6,9 +6,9 @@ begin · a block without the event that ends it · end        ──decoder─�
 
 from collections.abc import Iterator
 from itertools import permutations
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from sabir import BlockEnd, BlockStart, Reply, ReplyEnd, StreamEvent
+from sabir import BlockEnd, BlockStart, OptionCallPayload, Reply, ReplyEnd, StreamEvent
 from sabir.authoring import ServerEvent
 from sabir.errors import SabirError
 
@@ -18,7 +18,7 @@ from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.service_questions import kinds
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import as_json, walk
+from sabir_testing.reading import as_json, compact_json, walk, without_member
 
 
 @since_api(2)
@@ -64,6 +64,34 @@ class FurtherStreamCases(AnswerCases):
                 remedy = "end the open blocks at the API's end marker"
                 details = {"the missing event": stream.events[at].data}
                 expect(actual == expected, f"{what} {expected}; {remedy}", details=details)
+
+    def test_a_streamed_call_keeps_its_new_id(self, service: Service) -> None:
+        """If a stream contains no id of a call, the BlockEnd has the id of the BlockStart: a decoder that creates an id
+        creates one only. This is tested without the ids in recorded streams.
+        """
+        for stream in streams(service):
+            calls = stream.decoded.reply.option_calls if stream.decoded.reply else ()
+            events = [
+                _without_texts(event, {message.call.invocation_id for message in calls}) for event in stream.events
+            ]
+            decoded = stream.decode_events(events)
+            starts = {each.index: each.invocation_id for each in decoded.events if isinstance(each, BlockStart)}
+            for end in (each for each in decoded.events if isinstance(each, BlockEnd)):
+                if decoded.reply is not None and isinstance(call := end.block, OptionCallPayload):
+                    what = f"without the ids of its calls, the stream of {stream.name!r} has a BlockStart with the id"
+                    what = (
+                        f"{what} {starts[end.index]!r}, and the BlockEnd has {call.invocation_id!r}; keep the first id"
+                    )
+                    expect(starts[end.index] == call.invocation_id, what)
+
+
+def _without_texts(event: ServerEvent, texts: set[str]) -> ServerEvent:
+    """Return an event without the fields that have one of these texts."""
+    document: Any = as_json(event.data)
+    leaves = [leaf.path for leaf in walk(document) if leaf.value in texts and not leaf.is_name and leaf.path]
+    for path in leaves:
+        document = without_member(document, path) if isinstance(path[-1], str) else document
+    return event._replace(data=compact_json(document)) if leaves else event
 
 
 def _joined_events(one: RecordedStream, other: RecordedStream) -> list[ServerEvent]:

@@ -41,9 +41,10 @@ class ChatDecoder:
                 yield ReplyStart(origin=read_end(fields, self._scope)["origin"])
             case "open":
                 block = read_block(fields["part"], self._scope)
-                self._open[index] = (fields["part"], block, [])
                 call = block if isinstance(block, OptionCallPayload) else None
                 ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
+                part = {**fields["part"], **({"id": call.invocation_id} if call else {})}  # the id may be a new one
+                self._open[index] = (part, block, [])
                 yield BlockStart(index=index, kind=block.kind, **ids)
             case "more":
                 _, block, texts = self._open[index]

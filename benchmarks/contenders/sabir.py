@@ -16,7 +16,7 @@ from sabir import Message
 from sabir.authoring import WireRequest
 
 from benchmarks import answers, work
-from benchmarks.contenders.doing import SENT, Caller, InProcess, timed
+from benchmarks.contenders.doing import CREATED, SENT, Caller, InProcess, counted, held_by, timed
 from benchmarks.contenders.messages import agents_messages, message_of, messages_of
 from benchmarks.work import Entry, Given
 
@@ -213,6 +213,20 @@ class Sending(Sabir):
         return {"text": reply.text, "figures": figures}
 
 
+def create(given: Given) -> Callable[[], object]:
+    """Make a thousand messages as an application does: by a builder, or of a payload."""
+    if given.wire == "text":
+        text = work.said(1)
+        return counted(lambda: [sabir.user(text) for _ in range(CREATED)], CREATED)
+    entry = work.call(1) if given.wire == "call" else work.result(2)
+    return counted(lambda: [message_of(entry) for _ in range(CREATED)], CREATED)
+
+
+def message_memory(given: Given) -> Callable[[], object]:
+    """Text messages that are held: bytes of each, by tracemalloc."""
+    return held_by(lambda: [sabir.user(work.said(number)) for number in range(given.size)])
+
+
 def memory(given: Given) -> Callable[[], object]:
     """What three adapters and their renderings of one conversation hold, beside the messages themselves."""
     wires = [wire for wire in work.WIRES if wire != "openai.responses"]
@@ -241,7 +255,8 @@ def history(given: Given) -> Callable[[], int]:
 
 CONTENDERS = {
     "sabir": Sabir.contender(
-        "loop", "decode", "stream", "loopback", imported="import sabir", render=Afresh, render_warm=Appending,
-        shared=Sharing, send=Sending, call=Calling, memory=memory, history=history,
+        "loop", "decode", "stream", "loopback", "fresh", "stub_loop", imported="import sabir", render=Afresh,
+        render_warm=Appending, shared=Sharing, send=Sending, call=Calling, memory=memory, history=history,
+        create=create, message_memory=message_memory,
     )
 }  # fmt: skip

@@ -21,6 +21,7 @@ from benchmarks.work import AGENTS, CALLERS, GEMINI_3, PLAIN, Given
 SLOW = OPENAI | GOOGLE
 MOST_WIRES = ("openai.chat", "anthropic.messages", "google.generate_content")
 LONG = (500,)
+LEAN = ("sabir", "anthropic_sdk", "lm15", "limit")
 
 WHOLE = (
     Row(
@@ -57,6 +58,32 @@ WHOLE = (
         ),
     ),
     Row(
+        name="fresh", title="Complete call over loopback",
+        what="A history that was never rendered goes to a server on this machine, which answers at once.",
+        unit="µs CPU a call", cases=across((10, 100, 1000), url=STUB, talk=PLAIN),
+        quick=across((10,), MOST_WIRES, STUB, talk=PLAIN), contenders=LEAN, pace=Pace(rounds=11, most_seconds=2.0),
+        goals=(
+            gate(at_most(1.8, "lm15", "≤ 1.8 × lm15, N=10 and 100", sizes=(10, 100))),
+            at_most(1.3, "lm15", "≤ 1.3 × lm15, N=10 and 100", sizes=(10, 100)),
+            gate(at_most(1.0, "lm15", "≤ 1.0 × lm15, N=1000", sizes=(1000,))),
+            gate(at_most(1.0, "anthropic_sdk", "≤ 1.0 × Anthropic's SDK, N=1000", sizes=(1000,))),
+            at_most(0.8, "lm15", "≤ 0.8 × lm15, N=1000", sizes=(1000,)),
+        ),
+    ),
+    Row(
+        name="stub_loop", title="Agent loop over loopback",
+        what="From two messages on, so many turns of two messages each, at a server on this machine.",
+        unit="ms CPU in all", figure=lambda record: record["cpu"] / 1e6, column="turns",
+        cases=across((20, 100, 500), MOST_WIRES, STUB, talk=PLAIN), contenders=("sabir", "lm15"),
+        quick=across((20,), MOST_WIRES, STUB, talk=PLAIN), pace=Pace(round_seconds=0.2, rounds=7, most_seconds=4.0),
+        goals=tuple(
+            goal for turns, gated, aimed in ((20, 1.8, 1.3), (100, 1.0, 0.7), (500, 0.5, 0.3)) for goal in (
+                gate(at_most(gated, "lm15", f"≤ {gated} × lm15, {turns} turns", sizes=(turns,))),
+                at_most(aimed, "lm15", f"≤ {aimed} × lm15, {turns} turns", sizes=(turns,)),
+            )
+        ),
+    ),
+    Row(
         name="loopback", title="Calls through a loopback stub",
         what="Ten messages a call, to a server on this machine that answers at once; 1 waiting client, or 32 async "
         "calls.",
@@ -78,6 +105,7 @@ WHOLE = (
         goals=(
             at_most(1.5, "limit", "≤ 1.5 × the limit"), faster(5, OPENAI, "≥ 5 × faster than the openai SDK"),
             faster(1.3, {"anthropic.messages": ("anthropic_sdk",)}, "≥ 1.3 × faster than the anthropic SDK"),
+            gate(at_most(1.0, "lm15", "≤ 1.0 × lm15")), at_most(0.8, "lm15", "≤ 0.8 × lm15"),
         ),
     ),
 )  # fmt: skip
@@ -160,6 +188,25 @@ PARTS = (
         unit="× the requests' bytes", figure=lambda record: record["held"] / record["json"],
         cases=(Given("three dialects", 5000),), quick=(Given("three dialects", 500),), contenders=("sabir",),
         goals=(field_at_most(3, "≤ 3 × the bytes of their JSON", lambda record: record["held"] / record["json"]),),
+    ),
+    Row(
+        name="create", title="Creating a message",
+        what="A thousand messages are made: a user's text by a builder, an option call, and an option's result.",
+        unit="µs a message", cases=tuple(Given(kind, 0) for kind in ("text", "call", "result")),
+        contenders=("sabir", "lm15"),
+        goals=(
+            gate(takes_at_most(9, "≤ 9 µs", sizes=(0,))), takes_at_most(6, "≤ 6 µs", sizes=(0,)),
+        ),
+    ),
+    Row(
+        name="message_memory", title="Memory of a text message",
+        what="Texts of 60 to 200 characters as messages: bytes of each message without its text, by tracemalloc.",
+        unit="bytes a message", figure=lambda record: record["held"] / record["size"],
+        cases=(Given("text", 10000),), quick=(Given("text", 1000),), contenders=("sabir", "lm15"),
+        goals=(
+            gate(field_at_most(1250, "≤ 1,250 bytes", lambda record: record["held"] / record["size"], unit="bytes")),
+            field_at_most(1000, "≤ 1,000 bytes", lambda record: record["held"] / record["size"], unit="bytes"),
+        ),
     ),
     Row(
         name="history", title="Read a history",

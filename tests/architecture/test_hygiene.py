@@ -23,6 +23,7 @@ TOP_LEVEL = {
     "noxfile.py",
     "plugins",
     "pyproject.toml",
+    "referee",
     "tests",
 }
 LOCKS = {"Pipfile.lock", "package-lock.json", "pdm.lock", "poetry.lock", "pylock.toml", "uv.lock"}

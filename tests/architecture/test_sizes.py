@@ -29,7 +29,7 @@ ARGUED = "Longer than"
 """A docstring that holds these words says why its file or function is longer than the bound."""
 
 AUTHORING = CORE.source / "authoring"
-LIMITS: Mapping[str, int] = {"core without authoring": 8_200, "authoring": 2_110}
+LIMITS: Mapping[str, int] = {"core without authoring": 8_250, "authoring": 2_110}
 """Lines of code that a part may have. A change that needs more raises its limit by one reasoned line in DECISION."""
 DECISION = ROOT / "docs" / "explanation" / "decisions" / "0013-sizes.md"
 

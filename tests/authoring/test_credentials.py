@@ -251,3 +251,8 @@ def test_a_file_that_is_found_is_the_one_that_the_vendors_own_library_reads(
         assert read.client_id == f"c-{number}"
         source = "GOOGLE_APPLICATION_CREDENTIALS" if number else usual
         assert [each.source for each in KeySource.find(wanted)] == [source, "GOOGLE_CLOUD_PROJECT", "default"]
+
+
+def test_an_empty_key_of_a_provider_without_credentials_is_missing() -> None:
+    with pytest.raises(CredentialsMissing, match="acme has no key"):
+        KeySource("acme", "").read()

@@ -15,6 +15,7 @@ from sabir_local.command import local
 from sabir_runtime.distributed.command import worker
 from sabir_runtime.durable.command import runs
 from sabir_testing.live.command import check
+from sabir_testing.loss_locks.command import diff
 
 from tests.docs.sources import paragraph
 
@@ -22,7 +23,7 @@ from tests.docs.sources import paragraph
 def app() -> App:
     """The command with what the packages of this project add to it, and nobody else."""
     whole = build(Output())
-    for command in (batch, check, embed, local, runs, threads, worker):
+    for command in (batch, check, diff, embed, local, runs, threads, worker):
         whole.command(command)
     whole.command(map_, name="map")
     return whole

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 import sabir
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from sabir_cli.main import COMMANDS
 
 from tests.architecture.project import PACKAGES
 from tests.docs.pages import Block, Page
@@ -156,7 +157,8 @@ def _commands(block: Block) -> Iterator[tuple[str, str]]:
             if words[:1] == ["sabir"]:
                 yield "sabir-cli", "sabir"
                 added = entry_points(group="sabir.commands", name=words[1])
-                yield from ((_owner(each.module), words[1]) for each in added)
+                modules = [*(each.module for each in added), COMMANDS.get(words[1], "sabir_cli").partition(":")[0]]
+                yield from ((_owner(module), words[1]) for module in modules)
                 yield from ((owner, word) for word in words if _MODEL.fullmatch(word) and (owner := _owner(word)))
 
 

@@ -13,7 +13,7 @@ from tests.rules import check_each
 
 SHELLS = {"sh", "bash", "shell", "console"}
 BLOCKS = [block for page in pages() for block in page.blocks if block.language in SHELLS]
-PROGRAMS = {"sabir", "uv", "export", "python", "python3", "pip", "cat", "cd", "phoenix", "pytest", "."}
+PROGRAMS = {"sabir", "uv", "echo", "export", "python", "python3", "pip", "cat", "cd", "phoenix", "pytest", "."}
 """What pages may ask a reader to run."""
 UV_RUN = re.compile(r"^(\.uv/bin/)?uv run( --all-groups| --group \w+)?")
 """How a command of the workspace begins; the program that runs comes after it."""

@@ -140,6 +140,27 @@ def command_faults() -> Iterator[str]:
             yield f"`sabir {' '.join(arguments)}` exited {finished.returncode}: {finished.stderr.strip()}"
 
 
+def page_faults(*, has_server: bool) -> Iterator[str]:
+    """`sabir inspect` writes a file without its extra, and names the extra where a server is wanted."""
+    yield from command_faults()
+    with tempfile.TemporaryDirectory() as folder:
+        page, history = Path(folder) / "page.html", Path(folder) / "history.json"
+        history.write_text(
+            '[{"policy": "user", "payload": {"kind": "parts", "parts": [{"kind": "text", "text": "hi"}]}}]'
+        )
+        command = Path(sysconfig.get_path("scripts")) / "sabir"
+        finished = subprocess.run([command, "inspect", history, "--html", page], capture_output=True, check=False)
+        if finished.returncode != 0 or b"<!DOCTYPE html>" not in page.read_bytes():
+            yield f"`sabir inspect --html` exited {finished.returncode}: {finished.stderr.decode()}"
+        if has_server:
+            importlib.import_module("sabir_cli.inspect.server")
+            importlib.import_module("yaml")
+            return
+        finished = subprocess.run([command, "inspect", history, "--no-open"], capture_output=True, check=False)
+        if b'pip install "sabir-cli[inspect]"' not in finished.stderr:
+            yield f"`sabir inspect` does not name its extra: {finished.stderr.decode()}"
+
+
 KIT_PROGRAM = """
 import sabir
 from sabir_testing import FULL, ScriptedAdapter, call
@@ -211,6 +232,7 @@ def extras_faults(*installed_extras: str) -> Iterator[str]:
                 yield f"{module.__name__}.{runner} was imported without its extra"
 
 
+COMMAND = frozenset({"sabir", "sabir-cli", "sabir-session"})
 EXPECTED = {
     "actors": Expected(packages=frozenset({"sabir", "sabir-actors", "sabir-session"})),
     "core": Expected(packages=frozenset({"sabir"}), alone=True),
@@ -232,7 +254,8 @@ EXPECTED = {
     "runtime[distributed]": Expected(packages=RUNTIME, extra=partial(extras_faults, "distributed")),
     "runtime[durable]": Expected(packages=RUNTIME, extra=partial(extras_faults, "durable")),
     "mcp": Expected(packages=frozenset({"sabir", "sabir-mcp"})),
-    "cli": Expected(packages=frozenset({"sabir", "sabir-cli", "sabir-session"}), extra=command_faults),
+    "cli": Expected(packages=COMMAND, extra=partial(page_faults, has_server=False)),
+    "cli[inspect]": Expected(packages=COMMAND, extra=partial(page_faults, has_server=True)),
     "testing": Expected(packages=frozenset({"sabir", "sabir-testing"}), extra=kit_faults),
 }
 ALL = "all"

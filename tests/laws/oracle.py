@@ -15,14 +15,15 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
 from pydantic_core import SchemaValidator
 
 
-def _strict(schema: Any) -> Any:
+def strict(schema: Any) -> Any:
+    """Return a core schema whose typed dictionaries forbid extra keys, and whose iterables are lists."""
     if isinstance(schema, list):
-        return [_strict(item) for item in schema]
+        return [strict(item) for item in schema]
     if isinstance(schema, tuple):
-        return tuple(_strict(item) for item in schema)
+        return tuple(strict(item) for item in schema)
     if not isinstance(schema, dict):
         return schema
-    rewritten = {key: _strict(value) for key, value in schema.items()}
+    rewritten = {key: strict(value) for key, value in schema.items()}
     match rewritten.get("type"):
         case "generator":
             kept = {key: rewritten[key] for key in ("items_schema", "ref") if key in rewritten}
@@ -46,7 +47,7 @@ def _is_model(schema: Any) -> bool:
 
 def _validator(kind: Any) -> SchemaValidator:
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
-    return SchemaValidator(_strict(adapter.core_schema))
+    return SchemaValidator(strict(adapter.core_schema))
 
 
 def _contents_validator() -> SchemaValidator:

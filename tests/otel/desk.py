@@ -15,7 +15,7 @@ async def search(ctx: BaseContext, observations: list[Message], options: Names =
 
 
 async def broken(ctx: BaseContext, observations: list[Message], options: Names = None) -> list[Message]:
-    raise LookupError("the key is 1234")
+    raise LookupError("the key is mellon")
 
 
 async def talk(ctx: BaseContext, observations: list[Message], options: Names = None) -> list[Message]:

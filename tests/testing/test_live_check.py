@@ -25,7 +25,7 @@ from sabir_testing.live.running import cost_of
 from sabir_testing.loopback import Server, whole
 
 from tests.architecture.project import ROOT
-from tests.cli.command import SCRIPT, environment, run
+from tests.cli.command import NO_FOLDER, SCRIPT, environment, run
 from tests.cli.terminal import on_terminal, posix
 from tests.testing.harness import TEMPLATE
 
@@ -49,6 +49,7 @@ def acme_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Acme's service, with a key in its variable; the fake refuses the key "wrong" alone."""
     sabir.register("acme", acme)
     monkeypatch.setenv("ACME_API_KEY", KEY)
+    monkeypatch.setenv("XDG_CONFIG_HOME", NO_FOLDER)
     try:
         with service_module().running() as url:
             yield url
@@ -101,6 +102,18 @@ def test_a_lost_capability_is_not_supported_and_not_sent(acme_url: str, capsys: 
     assert rows_of(json.dumps(found)) == {"text": "ok", "result with image": "not supported", "image": "not supported"}
     assert found["calls"] == found["estimate"]["calls"] == 1
     assert "downgraded parts[1]" in found["questions"][2]["reason"]
+
+
+def test_the_facts_of_the_settings_file_decide_what_is_not_supported(
+    acme_url: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "sabir").mkdir()
+    (tmp_path / "sabir" / "config.toml").write_text('[model_facts."acme:small"]\nmodalities = []\n')
+
+    check("acme:small", base_url=acme_url, yes=True, json=True, only=["image"])
+
+    assert rows_of(capsys.readouterr().out) == {"image": "not supported"}
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,20 @@ def test_a_switch_is_told_when_it_is_done_and_a_missing_key_at_once(
     assert told(capsys).splitlines() == ["relay:a ▸ relay:b"]
 
 
+def test_a_switch_uses_the_facts_of_the_settings_file(
+    chat: ConsoleChat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `sabir chat -m` does."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "sabir").mkdir()
+    (tmp_path / "sabir" / "config.toml").write_text('[model_facts."openai:gpt-5"]\nefforts = ["high"]\n')
+    run_command(chat, "/model openai:gpt-5")
+
+    rendering = chat.conversation.adapter.render("Hi.", settings=sabir.Settings(reasoning_effort="minimal"))
+    assert rendering.body["reasoning"] == {"effort": "high"}  # type: ignore[index,call-overload]
+    chat.close()
+
+
 def test_what_would_be_sent_is_shown_and_not_sent(chat: ConsoleChat, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(chat, "/image sky.png")
     run_command(chat, "/render What is this?")

@@ -190,6 +190,14 @@ def test_a_file_that_is_no_cassette_or_is_empty_is_named(tmp_path: Path, text: s
         check_cassette(path)
 
 
+def test_a_binary_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_bytes(b"\x89PNG")
+
+    with pytest.raises(CassetteFailed, match=r"odd\.yaml is not a vcrpy cassette: byte 0 is not UTF-8 text"):
+        check_cassette(path)
+
+
 def test_an_empty_body_is_a_failure_when_it_is_replayed_too(recorded: Path) -> None:
     """CD-10: a recording by other means may hold one."""
     text = recorded.read_text("utf-8")

@@ -70,7 +70,7 @@ class KeySource:
 
     def __init__(self, provider: str, api_key: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
         self._provider = provider
-        self._credentials = tuple(credentials) or ((Credential(),) if api_key else ())
+        self._credentials = tuple(credentials) or ((Credential(),) if api_key is not None else ())
         self._ask = api_key if callable(api_key) else None
         self._passed = _NONE if api_key is None or callable(api_key) else self._name_values(api_key)
         self._values: Values | None = None

@@ -303,11 +303,11 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         and ConnectionFailed if a wrong variable for a proxy or certificates prevents the creation of a client.
         """
         request = self.addressed(request)
-        check_request(request)
         key = self._head_key("waiting", request)
         sender = self._clients.sync(lambda: _Sender(self._load_library().client(), Lock()))
         head = self._heads.get(key)
         if head is None:
+            check_request(request)
             with sender.lock:
                 head = self._heads.get(key) or self._learn_sync(key, request)
         return HTTPAnswer(send(sender.client, head, request.body, request.opening, request.method))
@@ -315,11 +315,11 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
         """Send a request with the connection's own async HTTP client. Async version of `open_sync`."""
         request = self.addressed(request)
-        check_request(request)
         key = self._head_key("async", request)
         sender = await self._clients.here(self._create_sender)
         head = self._heads.get(key)
         if head is None:
+            check_request(request)
             async with sender.lock:
                 head = self._heads.get(key) or await self._learn_head(key, request)
         return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening, request.method))

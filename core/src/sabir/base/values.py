@@ -101,6 +101,9 @@ class FrozenDict(_View, dict[str, Any]):
         return freeze, (dict(self),)
 
 
+_NO_FIELDS = FrozenDict()
+
+
 class FrozenList(_View, list[Any]):
     """A list that cannot be changed, usually a JSON array. Equal to a list with the same items. Changing it raises
     TypeError.
@@ -150,8 +153,10 @@ class JSONText(str):
     __slots__ = ()
 
     def view(self) -> JSONValue:
-        """Parse the text and return the value, with immutable lists and dicts. A new value at each call."""
-        return freeze(from_json(self))
+        """Parse the text and return the value, with immutable lists and dicts. A new value at each call, unless it is
+        an empty object.
+        """
+        return _NO_FIELDS if self == "{}" else freeze(from_json(self))
 
 
 def object_view(text: JSONText) -> FrozenDict:

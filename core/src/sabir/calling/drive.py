@@ -21,7 +21,6 @@ import random
 import re
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -48,7 +47,7 @@ from sabir.calling.exchange import (
 )
 from sabir.calling.watchdog import Guard
 from sabir.contract.dialect import Rendering
-from sabir.contract.provider import Connection, WireHead, WireRequest
+from sabir.contract.provider import AsyncWireResponse, Connection, WireHead, WireRequest, WireResponse
 from sabir.vocabulary.reply import Reply
 
 if TYPE_CHECKING:
@@ -157,12 +156,13 @@ class _Wire:
     """The base class of SyncWire and Wire: stores the open response, calls the watch, and checks the call's clock."""
 
     _answer: WireHead | None = None
+    _is_open = False
+    """Whether a response is open, which `close` must close."""
 
     def __init__(self, connection: Connection, watch: Watch | None = None, clock: Clock | None = None) -> None:
         self._connection = connection
         self._watch = watch
         self._clock = clock or Clock()
-        self._opened: AsyncExitStack | None = None
 
     async def perform(self, action: Action) -> Outcome:
         """Perform an action. Exceptions that `Connection.translate` knows are raised as sabir's errors."""
@@ -176,8 +176,7 @@ class _Wire:
                     self._clock.check()
                 return chunk
             if isinstance(action, Open):
-                self._opened = AsyncExitStack()
-                self._answer = answer = await self._send_request(self._prepare_request(action), self._opened)
+                self._answer = answer = await self._send_request(self._prepare_request(action))
                 self._clock.check()
                 if answer.status < 300:
                     self._clock.open()
@@ -196,12 +195,12 @@ class _Wire:
 
     async def close(self) -> None:
         """Close the open response, if there is one. An exception while closing is logged and not raised."""
-        opened, self._opened = self._opened, None
-        if opened is None:
+        if not self._is_open:
             return
+        self._is_open = False
         try:
             self._clock.close()
-            await self._within(opened.aclose())
+            await self._within(self._close_response())
         except Exception as error:
             logger.debug("closing a response failed: %r", error)
 
@@ -237,10 +236,14 @@ class _Wire:
         return replace(request, opening=left, timeout=left if is_longer else request.timeout)
 
     @abstractmethod
-    async def _send_request(self, request: WireRequest, opened: AsyncExitStack) -> WireHead: ...
+    async def _send_request(self, request: WireRequest) -> WireHead: ...
 
     @abstractmethod
     async def _read_chunk(self) -> bytes | None: ...
+
+    @abstractmethod
+    async def _close_response(self) -> None:
+        """Close the response, also if closing the iterator over its bytes fails."""
 
     @abstractmethod
     async def _sleep(self, seconds: float) -> None: ...
@@ -253,24 +256,30 @@ class _Wire:
 class SyncWire(_Wire):
     """Performs actions by blocking the thread. The watchdog ends a step that takes too long."""
 
+    _response: WireResponse
     _chunks: Iterator[bytes] = iter(())
 
     def __init__(self, connection: Connection, watch: Watch | None = None, clock: Clock | None = None) -> None:
         super().__init__(connection, watch, clock)
         self._guard = Guard(self._clock)
 
-    async def _send_request(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
+    async def _send_request(self, request: WireRequest) -> WireHead:
         with self._guard:
-            response = self._connection.open_sync(request)
-        opened.callback(response.close)
-        self._chunks = chunks = iter(response.chunks())
-        if isinstance(chunks, Generator):
-            opened.callback(chunks.close)
+            self._response = response = self._connection.open_sync(request)
+        self._is_open, self._chunks = True, iter(())
+        self._chunks = iter(response.chunks())
         return response
 
     async def _read_chunk(self) -> bytes | None:
         with self._guard:
             return next(self._chunks, None)
+
+    async def _close_response(self) -> None:
+        try:
+            if isinstance(self._chunks, Generator):
+                self._chunks.close()
+        finally:
+            self._response.close()
 
     async def _sleep(self, seconds: float) -> None:
         sleep(seconds)
@@ -283,18 +292,25 @@ class SyncWire(_Wire):
 class Wire(_Wire):
     """Performs actions in an event loop, which cancels a step that takes too long."""
 
-    _chunks: AsyncIterator[bytes]
+    _response: AsyncWireResponse
+    _chunks: AsyncIterator[bytes] | None = None
 
-    async def _send_request(self, request: WireRequest, opened: AsyncExitStack) -> WireHead:
-        response = await self._within(self._connection.open(request))
-        opened.push_async_callback(response.aclose)
-        self._chunks = chunks = aiter(response.chunks())
-        if isinstance(chunks, AsyncGenerator):
-            opened.push_async_callback(chunks.aclose)
+    async def _send_request(self, request: WireRequest) -> WireHead:
+        self._response = response = await self._within(self._connection.open(request))
+        self._is_open, self._chunks = True, None
+        self._chunks = aiter(response.chunks())
         return response
 
     async def _read_chunk(self) -> bytes | None:
+        assert self._chunks is not None
         return await self._within(anext(self._chunks, None))
+
+    async def _close_response(self) -> None:
+        try:
+            if isinstance(self._chunks, AsyncGenerator):
+                await self._chunks.aclose()
+        finally:
+            await self._response.aclose()
 
     async def _sleep(self, seconds: float) -> None:
         import asyncio

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import urandom
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -311,11 +311,10 @@ class DecodeScope:
     argument_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Option name → (argument name in the answer → real argument name), for the names that differ."""
 
-    def counted(self, **changes: Any) -> "DecodeScope":
-        """Return a copy of this scope for one answer, with all totals at zero. `changes` are new values of other
-        fields.
-        """
-        return replace(self, tally=Tally(), **changes)
+    def counted(self, request_id: str | None = None, content_type: str = "") -> "DecodeScope":
+        """Return a copy of this scope for one answer: with its request id and content type, and all totals at zero."""
+        names, bounds, arguments = self.option_names, self.bounds, self.argument_names
+        return DecodeScope(self.target, self.policy, names, request_id, content_type, bounds, Tally(), arguments)
 
     def count_blocks(self, number: int = 1) -> None:
         """Add `number` blocks to the total of this answer. Raises ResponseInvalid if the total exceeds `bounds.blocks`.

@@ -49,8 +49,15 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    before, after = (from_json(_without_markers(each)) for each in (earlier, later))
-    total, (length, changed) = _prompt_length(before, later.prompt_fields), _compare(before, after, later.prompt_fields)
+    bodies = _without_markers(earlier), _without_markers(later)
+    total = length = _length_if_grown(*bodies, later.prompt_fields)
+    changed = ""
+    if not length:
+        before, after = map(from_json, bodies)
+        total, (length, changed) = (
+            _prompt_length(before, later.prompt_fields),
+            _compare(before, after, later.prompt_fields),
+        )
     if usage is None or usage.input_tokens is None:
         tokens = -(-length // BYTES_PER_TOKEN)
     elif changed:
@@ -68,6 +75,23 @@ def _without_markers(request: PromptRequest) -> bytes:
         return body
     marker = rb'"(?:%s)":\s*\{[^{}]*\}' % b"|".join(name.encode() for name in names)
     return re.sub(rb",\s*" + marker, b"", re.sub(rb"(?<=\{)\s*" + marker + rb"\s*,?\s*", b"", body))
+
+
+def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
+    """Return the length of the prompt in `before` if `after` has the same bytes up to the last message, which both
+    bodies end with. Return 0 if it has not, or if the bytes do not show where the messages begin.
+
+    Most requests of a conversation grow like this, and comparing bytes is much faster than parsing two bodies.
+    """
+    start = b'"%s":[' % fields[-1].encode()
+    at = before.find(start)
+    if at < 0 or not (before.endswith(b"]}") and after.endswith(b"]}") and after.startswith(before[:-2])):
+        return 0
+    try:
+        head = from_json(before[:at] + start + b"]}")
+    except ValueError:  # another field has a field of this name
+        return 0
+    return _prompt_length(head, fields[:-1]) + len(before) - at - len(start)
 
 
 def _prompt_length(body: Mapping[str, Any], fields: Sequence[str]) -> int:

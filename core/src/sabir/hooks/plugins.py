@@ -127,25 +127,32 @@ class Hooks:
 
     def call_started(self, rendering: "Rendering", attempt: int, call: int) -> None:
         """Call the plugins' `sabir_call_started` before a request of a call is sent. `call` is the call's number."""
-        self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
+        if self._plugins:
+            self._hook.sabir_call_started(rendering=rendering, attempt=attempt, call=call)
 
     def call_answered(
         self, rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
     ) -> None:
         """Call the plugins' `sabir_call_answered` after the headers of a response arrived. `call` is its number."""
-        self._hook.sabir_call_answered(rendering=rendering, status=status, headers=headers, attempt=attempt, call=call)
+        if self._plugins:
+            self._hook.sabir_call_answered(
+                rendering=rendering, status=status, headers=headers, attempt=attempt, call=call
+            )
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
         """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""
-        self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
+        if self._plugins:
+            self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
 
     def call_failed(self, rendering: "Rendering", error: CallError, attempt: int, call: int) -> None:
         """Call the plugins' `sabir_call_failed` after an attempt of a call failed. `call` is the call's number."""
-        self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
+        if self._plugins:
+            self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
 
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
         """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
-        self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
+        if self._plugins:
+            self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
     def work_started(self, work: "AgentWork") -> None:
         """Call the plugins' `sabir_work_started` before an agent, an option or a workflow begins to work."""

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple, TypeAlias
-from weakref import ref
 
 from pydantic_core import to_json
 
@@ -33,7 +32,7 @@ from sabir.rendering.pairing import Block, pair_apart
 from sabir.rendering.prefixes import Boundary, CachedStart, PrefixIndex
 from sabir.rendering.turns import Identifiers, TurnMaker
 from sabir.vocabulary.constructors import check_messages
-from sabir.vocabulary.messages import Message
+from sabir.vocabulary.messages import Message, Origin, Payload
 from sabir.vocabulary.models import ModelInfo
 from sabir.vocabulary.parts import HintTarget, take_hints, with_hints
 from sabir.vocabulary.settings import (
@@ -89,8 +88,8 @@ class RequestHead(NamedTuple):
     """The Rendering without body and losses."""
 
 
-_Key: TypeAlias = "tuple[Settings, tuple[Option, ...], tuple[ref[Message], ...], Side | None]"
-"""What a head depends on: settings, options, weak references to the hoisted system messages, and the last side."""
+_Key: TypeAlias = tuple[Settings, tuple[Option, ...], tuple[tuple[Payload, Origin | None], ...], Side | None]
+"""What a head depends on: settings, options, the contents of the hoisted system messages, and the last side."""
 
 
 Region: TypeAlias = list[bytes | memoryview]
@@ -206,8 +205,10 @@ class Renderer:
         """The target, the tables for it, and the other arguments of `encode_turn`, without those from call settings."""
         self._assumptions = _assumptions_of(target, info)
         self._offer = Offered()
-        self._heads: list[tuple[_Key, frozenset[str] | None, RequestHead]] = []
-        """The cached heads: key, names of the called options (None if the head does not depend on them), head."""
+        self._heads: list[tuple[_Key, frozenset[str] | None, tuple[str, ...] | None, RequestHead]] = []
+        """The cached heads: key, names of the called options, ids of the hoisted messages, head. None in place of names
+        if the head does not depend on them, and in place of ids if no loss of the head names a message.
+        """
         self._indexes: dict[tuple[bool, UnsupportedMedia, bool, tuple[str, ...]], PrefixIndex] = {}
         self._lock = Lock()
 
@@ -273,10 +274,12 @@ class Renderer:
         self, offer: Offered, settings: Settings, encoded: _Encoded, messages: list[Message], prefix: memoryview
     ) -> RequestHead:
         """Return the head of a request with these options and settings, from the cache if possible."""
-        called = frozenset(encoded.maker.called)
-        key = settings, offer.options, tuple(map(ref, map(messages.__getitem__, encoded.system))), encoded.last_side
-        for known, names, head in self._heads:
-            if known == key and names in (None, called):
+        called, hoisted = frozenset(encoded.maker.called), [messages[position] for position in encoded.system]
+        ids = tuple(message.id for message in hoisted)
+        contents = tuple((message.payload, message.origin) for message in hoisted)
+        key = settings, offer.options, contents, encoded.last_side
+        for known, names, named, head in self._heads:
+            if known == key and names in (None, called) and named in (None, ids):
                 return head
         log, scope, arranged = LossLog(), self.scope, offer.arranged
         for index, (name, wire) in zip(arranged.positions, offer.names.items(), strict=True):
@@ -306,8 +309,9 @@ class Renderer:
         request.native = encode_natives(arranged.natives, request)
         head = self._encode_head(request, settings, arranged, tuple(lost))
         if not request.saw_history:
-            living = [each for each in self._heads if all(message() is not None for message in each[0][2])]
-            self._heads = [(key, called if request.saw_called else None, head), *living[: MOST_HEADS - 1]]
+            names_message = any(loss.message_id for loss in (*head.system_losses, *head.losses))
+            entry = key, called if request.saw_called else None, ids if names_message else None, head
+            self._heads = [entry, *self._heads[: MOST_HEADS - 1]]
         return head
 
     def _filter_hints(self, option: Option, index: int, log: LossLog) -> Option:

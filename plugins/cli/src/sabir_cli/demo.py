@@ -52,7 +52,7 @@ SMALL = (
     "{model} is small: it chooses among functions and repeats their results. It does not reason, "
     "and its facts are not reliable."
 )
-MORE = "More: --bodies (show each request), --vendors (ask all vendors whose key is set)"
+MORE = "More: --bodies (each request), --vendors (all vendors), --json | sabir inspect -"
 MEANINGS: dict[str, str] = {
     "dropped": "not sent", "downgraded": "sent in a weaker form", "relocated": "sent at another place",
     "rewritten": "sent with other characters, same meaning", "synthesized": "added, because the API requires it",
@@ -247,7 +247,7 @@ class _Demonstration:
         return f"{speaker}:{known[0]}" if known else None
 
     def print_hints(self, model: str) -> None:
-        """Print a note on the local model, if it was used, and a hint on further flags."""
+        """Print a note on the local model, if it was used, and hints on further flags and on `sabir inspect`."""
         provider, _, name = model.partition(":")
         lines = [SMALL.format(model=name)] if provider == EMBEDDED and name in known_models(EMBEDDED) else []
         self.output.show("", *(Text(line, style="dim") for line in (*lines, MORE)))

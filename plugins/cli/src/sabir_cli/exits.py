@@ -25,7 +25,7 @@ class Exit(IntEnum):
 
 MEANINGS: Mapping[Exit, str] = {
     Exit.OK: "success",
-    Exit.FAILED: "no usable reply, a refused conversation, or losses with --strict",
+    Exit.FAILED: "no usable reply, a refused conversation, losses or differences",
     Exit.USAGE: "wrong arguments or input: a file, a history, an option, a setting",
     Exit.PLUGIN: "a provider or a plugin is missing or broken",
     Exit.CALL: "a call to a provider failed",

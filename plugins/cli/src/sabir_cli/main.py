@@ -37,10 +37,12 @@ COMMANDS: Mapping[str, str] = {
     "config": "sabir_cli.configure:config",
     "demo": "sabir_cli.demo:demo",
     "import": "sabir_cli.imports:import_",
+    "inspect": "sabir_cli.inspect.command:inspect",
     "models": "sabir_cli.providers:models",
     "new-plugin": "sabir_cli.new_plugin:new_plugin",
     "providers": "sabir_cli.providers:providers",
     "render": "sabir_cli.render:render",
+    "replay": "sabir_cli.replay.command:replay",
 }
 """Subcommand → the `module:function` that runs it."""
 

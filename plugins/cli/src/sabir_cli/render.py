@@ -136,14 +136,14 @@ def _read_history(file: str) -> DecodedHistory:
     """
     data = read_bytes(file, "a FILE")
     try:
-        history = _read_import_output(data)
+        history = read_import_output(data)
         return history if history is not None else DecodedHistory(messages=tuple(sabir.loads(data)))
     except HistoryInvalid as error:
         source = "standard input" if file == "-" else repr(file)
         raise HistoryInvalid(f"{source}: {error}") from None
 
 
-def _read_import_output(data: bytes) -> DecodedHistory | None:
+def read_import_output(data: bytes) -> DecodedHistory | None:
     """Return the contents of the output of `sabir import --json`; None for other data. Raises HistoryInvalid if the
     output was changed and is invalid.
     """
@@ -204,13 +204,13 @@ def _views_side_by_side(views: Sequence[View], width: int, columns: int) -> Rend
     return table
 
 
-def layout(value: JSONValue, width: int) -> list[Line]:
-    """Return the lines of a JSON value, with long strings without spaces shortened.
+def layout(value: JSONValue, width: int, *, is_shortened: bool = True) -> list[Line]:
+    """Return the lines of a JSON value, with long strings without spaces shortened unless `is_shortened` is False.
 
     An object or array is in one line if it fits in `width`, or, without inner objects and arrays, in LEAF_LINES times
     the width. Otherwise each of its items begins a line.
     """
-    return list(_layout_lines(shorten(value), Line(0, ""), "", width))
+    return list(_layout_lines(shorten(value) if is_shortened else value, Line(0, ""), "", width))
 
 
 def shorten(value: JSONValue) -> JSONValue:

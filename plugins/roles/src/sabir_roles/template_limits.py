@@ -4,8 +4,8 @@
 
 A charge adds to the costs of the render, and raises TemplateTooCostly if they exceed a limit. Operations that could
 create a large value are charged before they run: operators, methods of texts, filters, printed values. Other operations
-are charged for the size of their result. Each charge also checks the clock. So a render ends soon after SECONDS, and
-creates at most LARGEST characters and items in total.
+are charged for the size of their result. Each charge also checks the thread's CPU time. So a render ends soon after
+SECONDS of work, and creates at most LARGEST characters and items in total.
 """
 
 import re
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import wraps
 from string import Formatter
-from time import monotonic
+from time import thread_time
 from typing import Any
 
 from jinja2 import nodes, pass_context
@@ -23,7 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 SECONDS = 5.0
-"""The longest time of one render, in seconds."""
+"""The most CPU time of one render, in seconds. Other threads and programs do not count."""
 LARGEST = 32_000_000
 """The largest number of characters and items that one render may create, including intermediate values."""
 MOST_PASSES = 1_000_000
@@ -47,7 +47,7 @@ class _RenderCosts:
     """The costs of one render so far. `add` raises TemplateTooCostly above a limit."""
 
     def __init__(self) -> None:
-        self.deadline = monotonic() + SECONDS
+        self.deadline = thread_time() + SECONDS
         self.size = self.passes = 0
 
     def add(self, size: int, passes: int = 0) -> None:
@@ -57,8 +57,8 @@ class _RenderCosts:
             raise TemplateTooCostly(f"the template creates more than {LARGEST:,} characters and items in total")
         if self.passes > MOST_PASSES:
             raise TemplateTooCostly(f"the template makes more than {MOST_PASSES:,} loop passes and macro calls")
-        if monotonic() > self.deadline:
-            raise TemplateTooCostly(f"rendering the template takes longer than {SECONDS:g} s")
+        if thread_time() > self.deadline:
+            raise TemplateTooCostly(f"rendering the template takes more than {SECONDS:g} s of CPU time")
 
 
 _COSTS: ContextVar[_RenderCosts | None] = ContextVar("sabir_roles.template_costs", default=None)

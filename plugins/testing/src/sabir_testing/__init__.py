@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sabir_testing.kit.failures import ConformanceFailure, expect
     from sabir_testing.kit.suite import AdapterUnderTest
     from sabir_testing.live.questions import live_settings
+    from sabir_testing.loss_locks.fixture import LossLock
     from sabir_testing.network import NetworkForbidden, network_forbidden
     from sabir_testing.plugin import MakeScripted
     from sabir_testing.scripted import (
@@ -46,6 +47,7 @@ _HOMES = (
     "kit.failures",
     "kit.suite",
     "live.questions",
+    "loss_locks.fixture",
     "families",
 )
 """The modules that define the names, searched in this order."""
@@ -54,9 +56,9 @@ _RENAMED = {"Sent": "ScriptedRequest"}
 
 __all__ = [
     "CAPABILITIES", "DOWNGRADED", "FULL", "REFUSED", "UNKNOWN", "AdapterUnderTest", "Answer", "ConformanceFailure",
-    "Gate", "Grade", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance", "ScriptMismatch",
-    "Scriptable", "ScriptedAdapter", "ScriptedEmbeddings", "ScriptedRequest", "always", "call", "calls", "cut_off",
-    "delayed", "expect", "live_settings", "network_forbidden", "pieces", "reply",
+    "Gate", "Grade", "LossLock", "MakeScripted", "NetworkForbidden", "OfflineConformance", "ProviderConformance",
+    "ScriptMismatch", "Scriptable", "ScriptedAdapter", "ScriptedEmbeddings", "ScriptedRequest", "always", "call",
+    "calls", "cut_off", "delayed", "expect", "live_settings", "network_forbidden", "pieces", "reply",
 ]  # fmt: skip
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # tests that do not use sabir must not import it
     from sabir_testing.kit.suite import Suite
     from sabir_testing.scripted import Scriptable, ScriptedAdapter, ScriptedArguments
 
-pytest_plugins = ("sabir_testing.network",)
-"""The plugin with the fixtures and markers for the tests of users."""
+pytest_plugins = ("sabir_testing.network", "sabir_testing.loss_locks.fixture")
+"""The plugins with the fixtures and markers for the tests of users."""
 PAGE = "docs/reference/conformance.md"
 """The page that explains the rules of all test cases."""
 _SCRIPTED_ADAPTERS = pytest.StashKey[list["ScriptedAdapter"]]()

@@ -10,8 +10,9 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Sized
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing, closing
+from queue import Queue
 from typing import Generic, TypeAlias, TypeVar, Unpack
 
 from sabir import Adapter, Message, Reply, SabirError, SettingsInvalid
@@ -55,9 +56,14 @@ class ManyArguments(CallArguments, total=False):
 
 
 class _Run(Generic[CallT]):
-    """One run over prompts: starts the calls, stores the replies, and counts them."""
+    """One run over prompts: starts the calls, stores the replies, and counts them. Each call that ends is put into the
+    queue `ended`.
+    """
 
-    def __init__(self, llm: Adapter, prompts: Prompts, arguments: ManyArguments) -> None:
+    def __init__(
+        self, llm: Adapter, prompts: Prompts, arguments: ManyArguments, ended: "asyncio.Queue[CallT] | Queue[CallT]"
+    ) -> None:
+        self._ended: asyncio.Queue[CallT] | Queue[CallT] = ended
         self.at_once = arguments.pop("at_once", 8)
         """The number of calls that may run at the same time."""
         self._report = arguments.pop("progress", None)
@@ -83,7 +89,9 @@ class _Run(Generic[CallT]):
             if known is not None:
                 yield self._count_outcome(Outcome(index, known, is_resumed=True))
             else:
-                self.running[start(messages)] = index
+                call = start(messages)
+                call.add_done_callback(self._ended.put_nowait)
+                self.running[call] = index
                 self._set_progress(self._progress.started())
 
     def collect(self, done: Iterable[CallT]) -> list[Outcome]:
@@ -173,15 +181,15 @@ async def each_completed(llm: Adapter, prompts: Prompts, **arguments: Unpack[Man
     `prompts` is read as the calls need it, so it may be an endless iterator. The running calls are cancelled when the
     generator is closed, for example by `contextlib.aclosing`.
     """
-    run = _Run[asyncio.Task[Reply]](llm, prompts, arguments)
+    ended = asyncio.Queue[asyncio.Task[Reply]]()
+    run = _Run(llm, prompts, arguments, ended)
     try:
         while True:
             for outcome in run.next_outcomes(lambda each: asyncio.create_task(_complete_prompt(llm, each, run.how))):
                 yield outcome
             if not run.running:
                 return
-            done, _ = await asyncio.wait(run.running, return_when=asyncio.FIRST_COMPLETED)
-            for outcome in run.collect(done):
+            for outcome in run.collect([await ended.get(), *_contents_of(ended)]):
                 yield outcome
     except BaseException as error:
         await _cancel_tasks(run.running)
@@ -201,18 +209,25 @@ def complete_many_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyA
 @show_arguments
 def each_completed_sync(llm: Adapter, prompts: Prompts, **arguments: Unpack[ManyArguments]) -> SyncOutcomeIterator:
     """Sync version of `each_completed`. Calls run in threads. Closing the generator waits for running calls."""
-    run = _Run[Future[Reply]](llm, prompts, arguments)
+    ended = Queue[Future[Reply]]()
+    run = _Run(llm, prompts, arguments, ended)
     with closing(run), ThreadPoolExecutor(run.at_once, "sabir-calls") as pool:
         try:
             while True:
                 yield from run.next_outcomes(lambda each: pool.submit(llm.complete_sync, each, **run.how))
                 if not run.running:
                     return
-                yield from run.collect(wait(run.running, return_when=FIRST_COMPLETED).done)
+                yield from run.collect([ended.get(), *_contents_of(ended)])
         except BaseException as error:
             pool.shutdown(cancel_futures=True)
             run.end_early(error)
             raise
+
+
+def _contents_of(queue: "asyncio.Queue[CallT] | Queue[CallT]") -> Iterator[CallT]:
+    """Remove and yield what is in a queue now. Nobody else may read the queue meanwhile."""
+    while not queue.empty():
+        yield queue.get_nowait()
 
 
 async def _complete_prompt(llm: Adapter, messages: list[Message], how: CallArguments) -> Reply:

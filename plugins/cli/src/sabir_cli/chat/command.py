@@ -147,6 +147,7 @@ def chat(
         conversation = location.open(llm, system, None if attachment_flags.history else defaults.system, **arguments)
         writer = writer_for(output, plain=raw or not defaults.markdown)
         chat = ConsoleChat(conversation, output, writer, shows_output=output_type is not None)
+        stack.callback(chat.close)
         chat.attachments.extend(attachments)
         if loops:
             return _run_loop(chat, location, defaults)

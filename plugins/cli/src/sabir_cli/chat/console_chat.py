@@ -24,6 +24,7 @@ from sabir_cli.chat.message_reader import echo_disabled
 from sabir_cli.chat.summaries import USER
 from sabir_cli.conversation import needs_loop
 from sabir_cli.dialects import target_label
+from sabir_cli.facts import open_adapter
 from sabir_cli.losses import loss_describer
 from sabir_cli.output import Output, UsageError
 
@@ -79,6 +80,7 @@ class ConsoleChat:
         self._last_content: tuple[MessageContent, ...] = ()
         self._last_attachments: tuple[Part | sabir.Message, ...] = ()
         self._is_retry = False
+        self._adapters: dict[str, sabir.ModelAdapter] = {}
         self._imported_payloads: list[object] = []  # of a history from --from that begins with instructions
 
     @property
@@ -192,15 +194,22 @@ class ConsoleChat:
     def switch(self, name: str) -> tuple[sabir.Loss, ...]:
         """Switch to another model. Return the losses of sending the conversation to this model; () without messages.
 
-        Raises the errors of `sabir.adapter`, and RenderingRefused if the model cannot accept the conversation. After
+        Raises the errors of `open_adapter`, and RenderingRefused if the model cannot accept the conversation. After
         these errors, the conversation still has its earlier model.
         """
-        before, self.conversation.model = self.conversation.model, name
+        adapter = self._adapters.get(name) or open_adapter(name)
+        self._adapters[name] = adapter
+        before, self.conversation.model = self.conversation.model, adapter
         try:
             return self.conversation.preview("?").losses if self.has_question else ()
         except sabir.RenderingRefused:
             self.conversation.model = before
             raise
+
+    def close(self) -> None:
+        """Close the adapters of the models to which the chat switched."""
+        for adapter in self._adapters.values():
+            adapter.close()
 
     def print_losses(self, losses: Sequence[sabir.Loss]) -> None:
         """Print a line for each loss, also for losses that were printed before."""

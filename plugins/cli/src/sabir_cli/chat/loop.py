@@ -87,4 +87,4 @@ def _print_farewell(chat: ConsoleChat, name: str | None) -> None:
     if chat.attachments:
         chat.output.note(f"{len(chat.attachments)} attached, but never sent")
     if name and chat.has_question:
-        chat.output.note(f"saved as {name}; sabir chat -c continues it")
+        chat.output.note(f"saved as {name}; sabir chat -c continues it, sabir inspect shows it in the browser")

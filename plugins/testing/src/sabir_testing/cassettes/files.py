@@ -136,7 +136,12 @@ def parse(text: str, path: Path) -> CassetteContents:
 
 @lru_cache(maxsize=512)
 def _read_unchanged(path: Path, modified: int, size: int) -> CassetteContents:
-    return parse(path.read_text("utf-8"), path)
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        reason = f"byte {error.start} is not UTF-8 text"
+        raise CassetteFailed(f"{path} is not a vcrpy cassette: {reason}; record it again") from None
+    return parse(text, path)
 
 
 def exchanges(path: Path | str) -> list[RecordedExchange]:

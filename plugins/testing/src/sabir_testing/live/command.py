@@ -9,10 +9,11 @@ import json as json_text
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import sabir
-from sabir.authoring import one_line
+from sabir.authoring import load_entry_point, one_line
 from sabir.errors import SettingsInvalid
 
 from sabir_testing.live.display import document, header, row_lines, summary_lines
@@ -53,7 +54,7 @@ def check(  # each parameter is a flag
     wanted = _check_names(only or ())
     if save is not None:
         _check_folder(save)
-    with sabir.adapter(name, base_url=base_url) as adapter:
+    with _open_adapter(name, base_url) as adapter:
         rows = plan(adapter, wanted)
         expected = estimate(adapter, rows)
         if expected.calls:
@@ -73,6 +74,16 @@ def check(  # each parameter is a flag
         print(*summary_lines(run), sep="\n", flush=True)
     failed = any(row.outcome == "failed" for row in run.results)
     return INTERRUPTED if run.interrupted else int(failed)
+
+
+def _open_adapter(model: str, base_url: str | None) -> sabir.ModelAdapter:
+    """Return the model's adapter. If sabir-cli is installed, it opens the adapter as for its own commands, with the
+    facts about models and the profile from the user's settings file.
+    """
+    for point in entry_points(group="sabir.settings", name="open_adapter"):
+        adapter: sabir.ModelAdapter = load_entry_point(point, named=True)(model, base_url)
+        return adapter
+    return sabir.adapter(model, base_url=base_url)
 
 
 def _check_names(names: Sequence[str]) -> list[str]:

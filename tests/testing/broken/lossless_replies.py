@@ -61,6 +61,18 @@ def looping(own: Any, body: bytes, scope: DecodeScope) -> Reply:
     return reply
 
 
+def failing(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """A part of an unknown type makes the code fail."""
+    try:
+        parts = json.loads(body)["parts"]
+        types = [part["type"] for part in parts]
+    except (ValueError, KeyError, TypeError):
+        return own(body, scope)
+    assert KNOWN.issuperset(types)
+    reply: Reply = own(body, scope)
+    return reply
+
+
 def known_types(parts: list[Any]) -> Iterator[Any]:
     return (part for part in parts if part.get("type") in KNOWN)
 
@@ -173,6 +185,7 @@ BROKEN: Mapping[str, Breakage] = {
     BEFORE: nested(is_apart=False),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (UNKNOWN, "the code fails"): changed(decode=failing),
     (EVERY, "the last is read"): sifting(lambda parts: list(first_of_each_type(parts[::-1]))[::-1]),
     (FAILED, "a failure calls options"): becoming(("error", "incomplete"), "option_calls"),
     (FAILED, "a failed stream is a stop"): becoming(("failed",), "stop", "streamed"),

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from sabir import Reply
+from sabir.errors import SabirError
 
 from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
 from sabir_testing.kit.decoded_recordings import DecodedStream
@@ -51,12 +52,14 @@ class LosslessReplyCases(AnswerCases):
 
     def test_an_object_of_an_unknown_type_is_kept(self, service: Service) -> None:
         """If a list of parts in an answer contains an object of a type that the dialect does not know, the object is in
-        the reply, as an opaque part, in a state or in the details, or in a loss, or the answer is refused (law 2).
+        the reply, as an opaque part, in a state or in the details, or in a loss, or the answer is refused (law 2). A
+        refusal is a decision: the dialect raises an error of sabir, not another exception.
         """
         for answer in changeable_answers(service):
             for place in _lists_of_parts(answer):
                 elements = member_at(answer.documents[place.document], place.path)
                 inserted = unknown_object(typed=all(map(is_typed, elements)))
+                _check_decided(answer, {place: [*elements, inserted]})
                 _check_kept(answer, {place: [*elements, inserted]}, STRANGE, f"an object of the type {UNKNOWN_TYPE!r}")
 
     def test_every_element_of_a_list_is_read(self, service: Service) -> None:
@@ -182,6 +185,17 @@ def _lists_of_contents(answer: ChangeableAnswer) -> Iterator[Place]:
         elements = member_at(answer.documents[0], path)
         if path and isinstance(elements, list) and contents & set(strings(elements)):
             yield Place(0, path)
+
+
+def _check_decided(answer: ChangeableAnswer, changes: Changes) -> None:
+    """Raise ConformanceFailure if a changed answer is refused only because the dialect's code fails."""
+    error = answer.decode(changes).error
+    cause = error.__cause__ if error is not None else None
+    is_decided = cause is None or isinstance(cause, SabirError)
+    what = (
+        f"decode raises {type(cause).__name__} ({cause}) for an object of the type {UNKNOWN_TYPE!r} in {answer.label}"
+    )
+    expect(is_decided, f"{what}; keep the object, or raise ResponseInvalid", details=answer.details(changes))
 
 
 def _check_kept(answer: ChangeableAnswer, changes: Changes, text: str, insertion: str) -> None:

@@ -166,11 +166,11 @@ def _check_id_in_state(subject: AdapterUnderTest, message: Message, where: str) 
     """Raise ConformanceFailure if the state of a call contains the call's id, and the request is the same without."""
     call = message.call
     assert call is not None
-    question, result = message_by("user", "And?"), OptionResultBuilder.response_to(message).success("kit-bright")
+    question, answered = message_by("user", "And?"), OptionResultBuilder.response_to(message).success("kit-bright")
     for path in [leaf.path for leaf in walk(call.state) if leaf.value == call.invocation_id and leaf.path]:
         rest = without_member(call.state, path) or None
         bare = message.model_copy(update={"payload": call.model_copy(update={"state": rest})})
-        requests = (subject.try_render([question, each, result]) for each in (message, bare))
+        requests = (subject.try_render([question, each, answered]) for each in (message, bare))
         one, other = (json.loads(request.body or b"null") for request in requests)
         what = f"the state of a call of {where} repeats its id {call.invocation_id!r}, which changes no request; leave"
         expect(one != other, f"{what} the id out of the state", details={"the state": call.state})

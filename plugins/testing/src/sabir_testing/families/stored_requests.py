@@ -64,8 +64,8 @@ def _with_medium(modality: Any, form: str) -> Callable[[AdapterUnderTest], Store
 def _with_result_medium(modality: Any) -> Callable[[AdapterUnderTest], StoredFeature]:
     def conversation(subject: AdapterUnderTest) -> StoredFeature:
         part, _ = medium(modality, "bytes", subject.target.provider)
-        result = result_message("kit-call-1", parts=(TextPart(text="kit-picture"), part))
-        return StoredFeature([QUESTION, SUN, result, message_by("user", "So?")], OPTIONS)
+        pictured = result_message("kit-call-1", parts=(TextPart(text="kit-picture"), part))
+        return StoredFeature([QUESTION, SUN, pictured, message_by("user", "So?")], OPTIONS)
 
     return conversation
 

@@ -126,6 +126,10 @@ class OpenAIChat(Recorded):
     missing_model = "gpt-missing"
     sdk = "openai"
     answers_repeat = True
+    usage_fields: ClassVar = {
+        "prompt_tokens": "input_tokens", "prompt_tokens_details.cached_tokens": "cache_read_tokens",
+        "completion_tokens": "output_tokens", "completion_tokens_details.reasoning_tokens": "reasoning_tokens",
+    }  # fmt: skip
     capabilities = carries(
         full="""
             system later_system image.url image.bytes document.bytes document.file options parallel_calls
@@ -160,6 +164,10 @@ class OpenAIResponses(Recorded):
     missing_model = "gpt-missing"
     sdk = "openai"
     answers_repeat = True
+    usage_fields: ClassVar = {
+        "input_tokens": "input_tokens", "input_tokens_details.cached_tokens": "cache_read_tokens",
+        "output_tokens": "output_tokens", "output_tokens_details.reasoning_tokens": "reasoning_tokens",
+    }  # fmt: skip
     capabilities = carries(
         full="""
             system later_system image.url image.bytes image.file document.url document.bytes document.file
@@ -191,6 +199,11 @@ class AnthropicMessages(Recorded):
     missing_model = "claude-sonnet-5-missing"
     sdk = "anthropic"
     answers_repeat = True
+    usage_fields: ClassVar = {
+        "input_tokens": "input_tokens", "cache_read_input_tokens": "cache_read_tokens",
+        "cache_creation_input_tokens": "cache_write_tokens", "output_tokens": "output_tokens",
+        "output_tokens_details.thinking_tokens": "reasoning_tokens",
+    }  # fmt: skip
     capabilities = carries(
         full="""
             system image.url image.bytes image.file document.url document.bytes document.file
@@ -224,6 +237,11 @@ class GoogleGenerateContent(Recorded):
     missing_model = "gemini-missing"
     sdk = "google.genai"
     answers_repeat = True
+    usage_fields: ClassVar = {
+        "promptTokenCount": "input_tokens", "toolUsePromptTokenCount": "input_tokens",
+        "candidatesTokenCount": "output_tokens", "thoughtsTokenCount": "reasoning_tokens",
+        "cachedContentTokenCount": "cache_read_tokens",
+    }  # fmt: skip
     capabilities = carries(
         full="""
             system image.url image.bytes image.file audio.url audio.bytes audio.file video.url video.bytes video.file

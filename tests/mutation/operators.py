@@ -3,8 +3,8 @@
     drop        a statement becomes `pass`; an entry of a table, or an argument with a default, is left out
     swap        `==` ↔ `!=`, `<` ↔ `<=`, `and` ↔ `or`, `in` ↔ `not in`; the arms of a conditional; two arguments
     zero        a number becomes 0 (and 0 becomes 1), a text "", True ↔ False
-    reorder     the items of a list or tuple (unless it is the right side of `in`), or two neighbouring statements,
-                change places
+    reorder     the items of a list or tuple (unless it is the right side of `in`, or makes a dict or set), or two
+                neighbouring statements (unless they are `if`s of which only one can apply), change places
     merge       an entry of a table gets its neighbour's value
     default     `a or b` becomes `a`; a condition is always true, or always false
     truncate    a returned or iterated sequence loses its end; a slice its bounds
@@ -14,7 +14,7 @@ docstrings, texts of errors and losses, `repr`s, annotations, imports.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -43,6 +43,10 @@ class Mutant(NamedTuple):
         source = self.path.read_bytes()
         return (source[: self.start] + self.replacement.encode() + source[self.end :]).decode()
 
+    def is_unchanged(self) -> bool:
+        """Return whether the replacement is the text itself, as if two equal items change places."""
+        return self.path.read_bytes()[self.start : self.end] == self.replacement.encode()
+
     def describe(self, root: Path) -> str:
         """Return the place, the operator and the change in one line."""
         before = " ".join(self.path.read_bytes()[self.start : self.end].decode().split())
@@ -53,7 +57,7 @@ class Mutant(NamedTuple):
 def mutants_of(path: Path) -> list[Mutant]:
     """Return all mutants of a file that compile, in the order of their places."""
     mutants = sorted(set(_Places(path).all()), key=lambda mutant: (mutant.start, mutant.end, mutant.replacement))
-    return [mutant for mutant in mutants if _compiles(mutant)]
+    return [mutant for mutant in mutants if not mutant.is_unchanged() and _compiles(mutant)]
 
 
 def _compiles(mutant: Mutant) -> bool:
@@ -77,11 +81,29 @@ class _Places:
 
         comparisons = [node for node in ast.walk(self._tree) if isinstance(node, ast.Compare)]
         tested = [(each.ops[-1], each.comparators[-1]) for each in comparisons]
-        self._tested = {id(node) for operator, node in tested if isinstance(operator, ast.In | ast.NotIn)}
+        self._unordered = {id(node) for operator, node in tested if isinstance(operator, ast.In | ast.NotIn)}
+        made = [node for node in ast.walk(self._tree) if isinstance(node, ast.DictComp | ast.SetComp)]
+        self._unordered |= {id(generator.iter) for node in made for generator in node.generators}
+        subscripts = [node for node in ast.walk(self._tree) if isinstance(node, ast.Subscript)]
+        self._unordered |= {id(node.slice) for node in subscripts}
+        self._tables = dict(_constant_tables(self._tree))
 
-    def is_tested_for_members(self, node: ast.AST) -> bool:
-        """Return whether a sequence is the right side of `in`, so that its order has no effect."""
-        return id(node) in self._tested
+    def is_unordered(self, node: ast.AST) -> bool:
+        """Return whether the order of a sequence has no effect: it is the right side of `in`, makes a dict or set, or
+        has the arguments of a type.
+        """
+        return id(node) in self._unordered
+
+    def exclude_each_other(self, first: ast.stmt, second: ast.stmt) -> bool:
+        """Return whether at most one of two `if`s can apply, so that their order has no effect: their tests compare one
+        name, to which they assign nothing, with different constants.
+        """
+        if not isinstance(first, ast.If) or not isinstance(second, ast.If) or first.orelse or second.orelse:
+            return False
+        names = [node for each in (first, second) for node in ast.walk(each) if isinstance(node, ast.Name)]
+        assigned = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        one, other = (dict(_accepted_constants(each.test, self._tables)) for each in (first, second))
+        return any(one[name].isdisjoint(other[name]) for name in (one.keys() & other.keys()) - assigned)
 
     def all(self) -> Iterator[Mutant]:
         for node in _walk_code(self._tree):
@@ -112,6 +134,42 @@ class _Places:
         gap = self._source[first_end:second_start].decode()
         replacement = self.text(second) + gap + self.text(first)
         return self.between(operator, first.lineno, start, end, replacement)  # type: ignore[attr-defined]
+
+
+def _constant_tables(tree: ast.Module) -> Iterator[tuple[str, frozenset[object]]]:
+    """Yield the names of a module's dicts, sets and tuples whose keys are constants, each with its keys."""
+    for node in tree.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=name), value=value)
+            ):
+                if (keys := _constants(value)) is not None:
+                    yield name, keys
+
+
+def _constants(node: ast.AST | None) -> frozenset[object] | None:
+    """Return the keys of a dict, or the items of a set, list or tuple; None unless all are constants."""
+    keys = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", None)
+    if keys is None or not all(isinstance(key, ast.Constant) for key in keys):
+        return None
+    return frozenset(key.value for key in keys if isinstance(key, ast.Constant))
+
+
+def _accepted_constants(
+    test: ast.AST, tables: Mapping[str, frozenset[object]]
+) -> Iterator[tuple[str, frozenset[object]]]:
+    """Yield the names that a condition compares with constants, each with the constants for which it may be true."""
+    for part in test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]:
+        match part:
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant(value=constant)]):
+                yield name, frozenset({constant})
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.In()], comparators=[ast.Name(id=table)]):
+                if table in tables:
+                    yield name, tables[table]
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.In()], comparators=[members]):
+                if (constants := _constants(members)) is not None:
+                    yield name, constants
 
 
 def _walk_code(node: ast.AST) -> Iterator[ast.AST]:
@@ -165,6 +223,7 @@ def _swap_comparison(places: _Places, node: ast.AST) -> Iterator[Mutant]:
     assert isinstance(node, ast.Compare)
     if len(node.ops) == 1:
         left, right = places.text(node.left), places.text(node.comparators[0])
+        left = f"({left})" if isinstance(node.left, ast.NamedExpr) else left
         yield places.change("swap", node, f"{left} {_COMPARISONS[type(node.ops[0])]} {right}")
 
 
@@ -201,9 +260,9 @@ def _zero(places: _Places, node: ast.AST) -> Iterator[Mutant]:
 
 
 def _reorder_items(places: _Places, node: ast.AST) -> Iterator[Mutant]:
-    """Exchange two neighbours, unless only their membership is tested."""
+    """Exchange two neighbours, unless their order has no effect."""
     assert isinstance(node, ast.List | ast.Tuple)
-    if isinstance(node.ctx, ast.Load) and not places.is_tested_for_members(node):
+    if isinstance(node.ctx, ast.Load) and not places.is_unordered(node):
         for first, second in pairwise(node.elts):
             yield places.exchanged("reorder", first, second)
 
@@ -211,7 +270,7 @@ def _reorder_items(places: _Places, node: ast.AST) -> Iterator[Mutant]:
 def _reorder_statements(places: _Places, node: ast.AST) -> Iterator[Mutant]:
     body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
     for first, second in pairwise(body):
-        if _has_effect(first) and _has_effect(second):
+        if _has_effect(first) and _has_effect(second) and not places.exclude_each_other(first, second):
             yield places.exchanged("reorder", first, second)
 
 

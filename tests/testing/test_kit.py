@@ -11,6 +11,7 @@ from functools import partial
 import pytest
 
 from tests.testing.broken import (
+    batches,
     changed_replies,
     complete_requests,
     connection_errors,
@@ -20,6 +21,7 @@ from tests.testing.broken import (
     errors,
     framings,
     further_replies,
+    further_streams,
     handover,
     laws,
     lossless_history,
@@ -36,6 +38,7 @@ from tests.testing.harness import FEW, WHOLE, Breakage, failed_cases, failed_row
 
 MODULES = (
     ("contract", contract),
+    ("contract", batches),
     ("requests", requests),
     ("requests", complete_requests),
     ("requests", lossless_requests),
@@ -50,6 +53,7 @@ MODULES = (
     ("replies", lossless_replies),
     ("streams", streams),
     ("streams", framings),
+    ("streams", further_streams),
     ("errors", errors),
     ("transport", transport),
     ("transport", connection_errors),
@@ -71,6 +75,10 @@ SOUND = {
     framings.ENDS: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
     framings.BYTES: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
     framings.COUNTED: framings.framed(partial(framings.Blocks, framings.at_line_feeds)),
+    batches.ANSWERED: batches.batching(),
+    documented_words.COUNT: documented_words.counting(counted=True),
+    further_replies.TOKENS: further_replies.asked(lambda usage: usage),
+    further_streams.INDEX: further_streams.unnumbered(is_counted=True),
     lossless_replies.BEFORE: lossless_replies.nested(is_apart=True),
     stored_requests.FEATURE: stored_requests.parts(dict),
     stored_requests.NESTED: stored_requests.parts(dict),

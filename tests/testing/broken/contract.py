@@ -126,6 +126,7 @@ BROKEN = {
     "test_each_model_row_stands_once": provided(models=lambda own: (*own(), *own())),
     "test_names_of_headers_and_url_variables_are_valid": Breakage(provider=titled),
     "test_the_models_file_is_read": Breakage(provider=Rowless),
+    "test_a_model_has_a_family": changed(family=lambda own, model: ""),
     "test_model_rows_misspell_nothing": provided(
         models=lambda own: (ModelInfo(prefix="old-", rejects=("temprature",)), *own())
     ),

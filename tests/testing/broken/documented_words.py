@@ -1,8 +1,10 @@
 """Adapters whose tables lack a documented word, or know one that no documentation has."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
-from sabir import StreamEvent
+from sabir import Reply, StreamEvent
 from sabir.contract.dialect import ServerEvent
 from sabir.errors import Overloaded
 from sabir_acme.stream import ChatDecoder
@@ -27,6 +29,9 @@ class Misnaming(ChatDecoder):
 REASON = "test_a_documented_finish_reason_is_read"
 CODE = "test_a_documented_code_is_read"
 EVENT = "test_an_error_event_has_its_message_and_code"
+COUNT = "test_a_documented_number_of_tokens_is_counted"
+CACHED = "cached"
+"""The vendor's field for a number that no recording has."""
 UNKNOWN_CODE = "test_an_unknown_code_leaves_the_class_to_the_status"
 
 
@@ -43,8 +48,19 @@ def refused_as(reason: str) -> Changes:
     return lambda reply: {"finish_reason": reason} if reply.raw_finish_reason == "refused" else {}
 
 
+def counting(counted: bool) -> Breakage:
+    """The suite documents cached tokens, and the adapter counts them, or not."""
+
+    def changes(reply: Reply) -> Mapping[str, Any]:
+        cached = (reply.usage.details or {}).get(CACHED)
+        return {"usage": reply.usage.model_copy(update={"cache_read_tokens": cached})} if counted else {}
+
+    return replace(ending(changes), attributes={"usage_fields": {CACHED: "cache_read_tokens"}})
+
+
 BROKEN: Mapping[str, Breakage] = {
     REASON: ending(refused_as("stop"), "whole"),
+    COUNT: counting(counted=False),
     CODE: of_code("no_credit", "misread"),
     EVENT: decoding(Misnaming),
     UNKNOWN_CODE: of_code(UNHEARD_OF, "misread"),

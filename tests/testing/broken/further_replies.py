@@ -1,17 +1,19 @@
 """Readers of answers that forget a field beside the messages."""
 
+import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from sabir.authoring import InProcessConnection, InProcessResponse, WireRequest
 from sabir.contract.scope import DecodeScope
 from sabir.vocabulary.reply import Reply
 from sabir_testing.families.further_replies import UNKNOWN_FIELD
 
 from tests.testing.broken.changed_replies import both_ways, ending
-from tests.testing.harness import Breakage, changed
+from tests.testing.harness import TEMPLATE, Breakage, changed
 
 
 def forgetful(own: Any, body: bytes, scope: DecodeScope, field: str) -> Reply:
@@ -71,6 +73,20 @@ def repetitive(own: Any, body: bytes, scope: DecodeScope) -> Reply:
     return reply.model_copy(update={"messages": tuple(messages)})
 
 
+def identified(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """The state of a call contains its id, which the request has anyway."""
+    reply: Reply = own(body, scope)
+    messages = [
+        message.model_copy(
+            update={"payload": message.call.model_copy(update={"state": {"id": message.call.invocation_id}})}
+        )
+        if message.call is not None
+        else message
+        for message in reply.messages
+    ]
+    return reply.model_copy(update={"messages": tuple(messages)})
+
+
 def nameless(base: Any) -> Any:
     """No header has the id of a request."""
     base.request_ids = ()
@@ -84,6 +100,28 @@ def closed(base: Any) -> Any:
     return replace(base, tables=replace(base.tables, roles=replace(roles, native=native)))
 
 
+def service_of_acme() -> Any:
+    """Return the module with the template's fake service."""
+    spec = importlib.util.spec_from_file_location("service_of_acme", TEMPLATE / "tests" / "service.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def asked(change: Callable[[dict[str, int]], dict[str, int]]) -> Breakage:
+    """Acme whose service is a function in this process, with a change of the usage."""
+    service = service_of_acme()
+
+    def serve(request: WireRequest) -> InProcessResponse:
+        answer = service.answer(json.loads(request.body))
+        return InProcessResponse(200, [json.dumps({**answer, "usage": change(answer["usage"])}).encode()])
+
+    return Breakage(connection=lambda base: InProcessConnection(serve), attributes={"asks_live": True})
+
+
+TOKENS = "test_input_tokens_do_not_depend_on_the_answer"
 LACKS = "test_what_an_answer_lacks_is_none"
 DETAILS = "test_details_and_states_repeat_nothing"
 BROKEN: Mapping[str, Breakage] = {
@@ -101,5 +139,8 @@ FAULTS: Mapping[tuple[str, str], Breakage] = {
     (LACKS, "the state of a call is an empty object"): changed(decode=stateful),
     **both_ways(DETAILS, "the id is repeated", talkative),
     (DETAILS, "the arguments of a call are in its state"): changed(decode=repetitive),
+    (TOKENS, "the tokens of the answer are counted"): asked(lambda usage: {**usage, "input": usage["output"]}),
+    (DETAILS, "the id of a call is in its state"): changed(decode=identified),
 }
 """(Case, the fault) → an adapter that the case stops."""
+UNTRIED = frozenset({TOKENS})

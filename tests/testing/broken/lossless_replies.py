@@ -23,6 +23,7 @@ from tests.testing.harness import TEMPLATE, Breakage, changed
 
 UNKNOWN = "test_an_object_of_an_unknown_type_is_kept"
 EVERY = "test_every_element_of_a_list_is_read"
+LOOPED = "test_a_text_in_place_of_a_list_is_no_content"
 FAILED = "test_a_failed_answer_is_not_complete"
 TOTAL = "test_input_and_output_tokens_are_the_total"
 SOURCE = "test_a_source_becomes_a_citation"
@@ -46,6 +47,30 @@ def sifting(sift: Callable[[list[Any]], Iterable[Any]]) -> Breakage:
         return own(json.dumps({**answer, "parts": parts}).encode(), scope)
 
     return changed(decode=decode)
+
+
+def looping(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """A text in place of the parts is read letter by letter."""
+    try:
+        answer = json.loads(body)
+        letters = [{"type": "text", "text": letter} for letter in answer["parts"]]
+        is_text = isinstance(answer["parts"], str)
+    except (ValueError, KeyError, TypeError):
+        return own(body, scope)
+    reply: Reply = own(json.dumps({**answer, "parts": letters}).encode() if is_text else body, scope)
+    return reply
+
+
+def failing(own: Any, body: bytes, scope: DecodeScope) -> Reply:
+    """A part of an unknown type makes the code fail."""
+    try:
+        parts = json.loads(body)["parts"]
+        types = [part["type"] for part in parts]
+    except (ValueError, KeyError, TypeError):
+        return own(body, scope)
+    assert KNOWN.issuperset(types)
+    reply: Reply = own(body, scope)
+    return reply
 
 
 def known_types(parts: list[Any]) -> Iterator[Any]:
@@ -152,6 +177,7 @@ def _with_nested_pieces() -> Path:
 BROKEN: Mapping[str, Breakage] = {
     UNKNOWN: sifting(known_types),
     EVERY: sifting(first_of_each_type),
+    LOOPED: changed(decode=looping),
     FAILED: becoming(("failed",), "stop"),
     TOTAL: recorded("counted_apart", COUNTED, COUNTED_APART),
     SOURCE: recorded("cited", WEATHER, CITED),
@@ -159,6 +185,7 @@ BROKEN: Mapping[str, Breakage] = {
     BEFORE: nested(is_apart=False),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (UNKNOWN, "the code fails"): changed(decode=failing),
     (EVERY, "the last is read"): sifting(lambda parts: list(first_of_each_type(parts[::-1]))[::-1]),
     (FAILED, "a failure calls options"): becoming(("error", "incomplete"), "option_calls"),
     (FAILED, "a failed stream is a stop"): becoming(("failed",), "stop", "streamed"),

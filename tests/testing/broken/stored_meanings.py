@@ -7,13 +7,17 @@ from typing import Any
 from sabir import Loss, OpaquePart, PartsPayload, Settings, TextPart
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
+from sabir.errors import HistoryInvalid
 from sabir_testing.families.stored_requests import UNKNOWN_FIELD
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading
-from tests.testing.broken.stored_requests import Body, parts
+from tests.testing.broken.stored_requests import FEATURE, Body, parts
 from tests.testing.harness import Breakage, changed
 
+LACKING = "test_a_stored_error_may_lack_a_field"
+ORDER = "test_the_order_of_stored_fields_does_not_matter"
+LOSSLESS = "test_a_stored_request_is_read_without_losses"
 ORIGIN = "test_stored_messages_of_the_model_have_its_origin"
 MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
 SETTING = "test_a_stored_setting_is_read_as_the_setting"
@@ -103,6 +107,43 @@ def uninstructed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"messages": messages, "settings": settings})
 
 
+def late_choice(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The choice of an option before the options is read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    request = json.loads(body)
+    names = list(request)
+    if not isinstance(request.get("choice"), dict) or names.index("choice") > names.index("tools"):
+        return decoded
+    others = decoded.settings.model_copy(update={"option_choice": None})
+    settings = Settings(extra_body={"choice": request["choice"]}).laid_over(others)
+    return decoded.model_copy(update={"settings": settings})
+
+
+def nameless_choice(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The choice of one option is read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    choice = json.loads(body).get("choice")
+    if not isinstance(choice, dict):
+        return decoded
+    others = decoded.settings.model_copy(update={"option_choice": None})
+    return decoded.model_copy(update={"settings": Settings(extra_body={"choice": choice}).laid_over(others)})
+
+
+def demanding(field: str) -> Breakage:
+    """An error of a call without this field is refused."""
+
+    def decode_history(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+        parts = [part for turn in json.loads(body).get("turns", ()) for part in turn["parts"]]
+        errors = [part.get("error") for part in parts if isinstance(part, dict)]
+        for error in (each for each in errors if isinstance(each, dict)):
+            if field not in error and "kit-not-now" in error.values():
+                raise HistoryInvalid(f"an error lacks {field}")
+        decoded: DecodedHistory = own(body, scope)
+        return decoded
+
+    return changed(decode_history=decode_history)
+
+
 def alarmed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """The choice of an option is reported as unknown, although it is read."""
     decoded: DecodedHistory = own(body, scope)
@@ -110,6 +151,23 @@ def alarmed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
         return decoded
     loss = Loss(kind="withheld", path="choice", reason="the field is unknown")
     return decoded.model_copy(update={"losses": (*decoded.losses, loss)})
+
+
+def emptied(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A turn with nothing but results is reported as an empty message of the user, if it is the last."""
+    decoded: DecodedHistory = own(body, scope)
+    last = json.loads(body).get("turns", [{}])[-1]
+    loss = Loss(kind="dropped", path="turns[-1]", reason="the message is empty")
+    return decoded.model_copy(update={"losses": (loss,)}) if last.get("by") == "option" else decoded
+
+
+def flattened(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A result of a call with an image is refused."""
+    parts = [part for turn in json.loads(body).get("turns", ()) if turn["by"] == "option" for part in turn["parts"]]
+    if any(each.get("type") == "image" for part in parts for each in part.get("parts", ())):
+        raise HistoryInvalid("a result is not a text")
+    decoded: DecodedHistory = own(body, scope)
+    return decoded
 
 
 def _without_unknown(part: Body) -> Body:
@@ -133,13 +191,19 @@ BROKEN: Mapping[str, Breakage] = {
     **{f"{SETTING}[{name}]": unread(name, field) for name, field in WIRE_FIELDS.items() if name != "reasoning_effort"},
     MESSAGE: changed(decode_history=opaque_images),
     ORIGIN: changed(decode_history=misattributed),
-    "test_the_order_of_stored_fields_does_not_matter": changed(decode_history=sequential),
-    "test_a_stored_request_is_read_without_losses": changed(decode_history=alarmed),
+    ORDER: changed(decode_history=sequential),
+    f"{LACKING}[error_type]": demanding("type"),
+    f"{LACKING}[retryable]": demanding("retryable"),
+    LOSSLESS: changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
+    (SETTING, "the choice of one option is an unknown field"): changed(decode_history=nameless_choice),
+    (ORDER, "a choice before the options is an unknown field"): changed(decode_history=late_choice),
+    (FEATURE, "a result with an image is refused"): changed(decode_history=flattened),
+    (LOSSLESS, "a turn of results is an empty message"): changed(decode_history=emptied),
     (ORIGIN, "no message has one"): changed(decode_history=unattributed),
     (MESSAGE, "instructions are an unknown field"): changed(decode_history=uninstructed),
 }

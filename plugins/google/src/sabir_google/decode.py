@@ -87,6 +87,8 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
     invalid, unless it has the field "promptFeedback" or "usageMetadata".
     """
     response = read_response(body, scope)
+    if not isinstance(response.get("candidates"), list | None):
+        raise scope.invalid_answer("answered with candidates that are not an array; send the request again")
     candidates = [object_or_empty(candidate) for candidate in list_or_empty(response.get("candidates"))]
     if not candidates and not response.keys() & {"promptFeedback", "usageMetadata"}:
         raise scope.invalid_answer(
@@ -94,7 +96,7 @@ def decode(body: bytes, scope: DecodeScope) -> Reply:
         )
     answers = []
     for each in scope.count_each(candidates):
-        parts = scope.count_each(join_calls(parts_of(each), scope))
+        parts = scope.count_each(join_calls(parts_of(each, scope), scope))
         answers.append(add_metadata([decode_part(part, scope) for part in parts], each, scope))
     return ReplyBuilder(scope, answers[0] if answers else ()).finish(**read_end(response, candidates, answers, scope))
 
@@ -193,12 +195,14 @@ def _sum_counts(usage: Fields, *names: str) -> int | None:
     return sum(figures) if figures else None
 
 
-def parts_of(candidate: Fields) -> list[Any]:
+def parts_of(candidate: Fields, scope: DecodeScope) -> list[Any]:
     """Return the parts of a candidate, each as `plain_part` returns it. Leave out parts that are then empty, because
-    the API refuses empty parts in requests.
+    the API refuses empty parts in requests. Raises ResponseInvalid if the parts are not an array.
     """
-    parts = map(plain_part, list_or_empty(object_or_empty(candidate.get("content")).get("parts")))
-    return [part for part in parts if part != {}]
+    parts = object_or_empty(candidate.get("content")).get("parts")
+    if not isinstance(parts, list | None):
+        raise scope.invalid_answer("answered with parts that are not an array; send the request again")
+    return [part for part in map(plain_part, parts or ()) if part != {}]
 
 
 def plain_part(part: Any) -> Any:

@@ -83,7 +83,7 @@ class _StreamedCandidate:
     def add(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
         """Add the part of a chunk that belongs to this candidate. Yield the events of its blocks."""
         _merge_fields(self.metadata, candidate, without="content")
-        for part in parts_of(candidate):
+        for part in parts_of(candidate, scope):
             yield from self._add_part(part, scope)
 
     def _add_part(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:

@@ -80,6 +80,13 @@ def replace_at(document: Any, path: JSONPath, other: JSONValue) -> JSONValue:
     return replaced
 
 
+def without_member(document: Any, path: JSONPath) -> JSONValue:
+    """Return a copy of a JSON value without the field or the list element at the path. Raises IndexError for ()."""
+    holder = member_at(document, path[:-1]).copy()
+    del holder[path[-1]]
+    return replace_at(document, path[:-1], holder)
+
+
 def leaves(value: JSONValue, *, has_names: bool = True) -> list[str]:
     """Return all non-empty texts and numbers in a JSON value as texts, with `has_names` also the names of fields."""
     values = (leaf.value for leaf in walk(value) if has_names or not leaf.is_name)

@@ -52,6 +52,7 @@ class TestLantern(ProviderConformance):
         "too_long": errors.ContextTooLong, "not_allowed": errors.ContentFiltered, "no_oil": errors.QuotaExceeded,
         "slow_down": errors.RateLimited, "crowded": errors.Overloaded,
     }  # fmt: skip
+    usage_fields: ClassVar = {"in": "input_tokens", "out": "output_tokens", "cached": "cache_read_tokens"}
     allowed = (Allowed(r"[0-9a-f]{64}", "the seal of a thought, which the stand-in computes from the thought's text"),)
     refused_body: ClassVar = {"max_tokens": "many"}
     wrong_key: ClassVar = {"key_id": "lamp-7", "secret": "not-its-secret"}

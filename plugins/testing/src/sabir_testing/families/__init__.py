@@ -4,6 +4,7 @@ ProviderConformance     for a provider that is reached over HTTP: tested with re
 OfflineConformance      for a provider on this machine: tested live, without transport tests
 """
 
+from sabir_testing.families.batches import BatchCases
 from sabir_testing.families.changed_replies import ChangedReplyCases
 from sabir_testing.families.complete_requests import CompleteRequestCases
 from sabir_testing.families.connection_errors import ConnectionErrorCases
@@ -13,6 +14,7 @@ from sabir_testing.families.embeddings import EmbeddingCases
 from sabir_testing.families.errors import ErrorCases
 from sabir_testing.families.framings import FramingCases
 from sabir_testing.families.further_replies import FurtherReplyCases
+from sabir_testing.families.further_streams import FurtherStreamCases
 from sabir_testing.families.handover import HandoverCases
 from sabir_testing.families.laws import LawCases
 from sabir_testing.families.lossless_history import LosslessHistoryCases
@@ -28,6 +30,7 @@ from sabir_testing.families.transport import TransportCases
 
 class _CommonCases(
     ContractCases,
+    BatchCases,
     RequestCases,
     CompleteRequestCases,
     LosslessRequestCases,
@@ -42,6 +45,7 @@ class _CommonCases(
     LosslessReplyCases,
     StreamCases,
     LosslessStreamCases,
+    FurtherStreamCases,
     FramingCases,
     ErrorCases,
     DocumentedErrorCases,

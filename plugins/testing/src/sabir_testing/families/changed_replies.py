@@ -68,7 +68,7 @@ class ChangedReplyCases(AnswerCases):
         `usage.output_tokens`; for "output", "out", "completion" and similar names it is the reverse.
         """
         for answer in changeable_answers(service):
-            for side, places in _usage_places(answer).items():
+            for side, places in usage_places(answer).items():
                 _check_side_of_usage(answer, side, places)
 
     @pytest.mark.parametrize("count", PARTS_OF_USAGE)
@@ -91,7 +91,7 @@ class ChangedReplyCases(AnswerCases):
     def test_missing_usage_is_unknown(self, service: Service) -> None:
         """If a response has no numbers of tokens, the numbers in `usage` are None. The number 0 would cost nothing."""
         for answer in changeable_answers(service):
-            places = [place for each in _usage_places(answer).values() for place in each]
+            places = [place for each in usage_places(answer).values() for place in each]
             if not places:
                 continue
             changes = dict.fromkeys(places, DELETED)
@@ -126,7 +126,7 @@ class ChangedReplyCases(AnswerCases):
                     expect(calls == expected, f"{what}; read all entries", details=answer.details(changes))
 
 
-def _usage_places(answer: ChangeableAnswer) -> Mapping[SideOfUsage, list[Place]]:
+def usage_places(answer: ChangeableAnswer) -> Mapping[SideOfUsage, list[Place]]:
     """Return the numbers of tokens in an answer, by the side that their field names; {} if a side has none."""
     places: dict[SideOfUsage, list[Place]] = {"input_tokens": [], "output_tokens": []}
     for place, count in answer.leaves():

@@ -145,6 +145,14 @@ class ContractCases(Suite):
         what = f"the package {package} has a models.toml with {len(rows)} rows, but Provider.models() returns none"
         expect(not rows or subject.provider.models(), f"{what}; set SDKProvider.package to {package!r}")
 
+    @since_api(2)
+    def test_a_model_has_a_family(self, subject: AdapterUnderTest) -> None:
+        """`Dialect.family` returns a name that is not empty. With an empty name, models of all lines would get each
+        other's signed state.
+        """
+        name = subject.dialect.family(subject.target.model)
+        expect(name, f"Dialect.family({subject.target.model!r}) is {name!r}; return the name of the model's line")
+
     def test_model_rows_misspell_nothing(self, subject: AdapterUnderTest) -> None:
         """No name in `ModelInfo.rejects` looks like a misspelt setting or feature, because such a name would have no
         effect. Settings and features with up to 5 characters are not compared. Names that are not similar to one are

@@ -1,12 +1,13 @@
 """Words of the vendor's documentation, which the author lists in the suite: each means what the author says.
 
 finish_reasons   word ──in place of a recorded finish reason──▶ decode ──▶ reply.finish_reason
+usage_fields     number ──into the recorded usage object──▶ decode ──▶ reply.usage
 error_codes      code ──in place of a recorded failure's code──▶ decode_error ──▶ the class of the error
                  a code that nobody knows ─────────────────────▶ the class that the status has without a code
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,14 +15,14 @@ from sabir import CallError
 from sabir.authoring import JSONValue, ServerEvent
 
 from sabir_testing.cassettes import RecordedExchange
-from sabir_testing.families.changed_replies import UNHEARD_OF
+from sabir_testing.families.changed_replies import MORE, UNHEARD_OF, usage_places
 from sabir_testing.families.streams import error_events
-from sabir_testing.kit.changed_answers import changeable_answers
+from sabir_testing.kit.changed_answers import ChangeableAnswer, Changes, Place, changeable_answers
 from sabir_testing.kit.decoded_recordings import RecordedStream, longest_stream
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest, since_api
-from sabir_testing.reading import JSONPath, as_json, replace_at, strings, walk
+from sabir_testing.reading import JSONPath, as_json, member_at, paths_in, replace_at, strings, walk
 
 SENTENCE = "kit: nobody can answer now"
 """The text of an error event."""
@@ -31,7 +32,7 @@ UNINFORMATIVE = 418
 
 @since_api(2)
 class DocumentedReplyCases(AnswerCases):
-    """The test cases of the family `replies` about documented finish reasons."""
+    """The test cases of the family `replies` about documented finish reasons and numbers of tokens."""
 
     family: ClassVar[str] = "replies"
 
@@ -49,6 +50,22 @@ class DocumentedReplyCases(AnswerCases):
                 what = f"the finish reason {reason!r} in {answer.label} becomes {actual!r}, but the suite's"
                 is_right = actual == expected
                 expect(is_right, f"{what} finish_reasons say {expected!r}", details=answer.details(changes))
+
+    def test_a_documented_number_of_tokens_is_counted(self, service: Service) -> None:
+        """A number in each field of the suite's `usage_fields` is counted in the field of `reply.usage` that the suite
+        names: if the vendor's number is larger by 100,000, so is the count. Missing fields are added to the recorded
+        usage object. Numbers that no recording has, such as cached tokens, are often forgotten.
+        """
+        for answer in changeable_answers(service):
+            for field, count in service.suite.usage_fields.items():
+                tried = [_with_more_tokens(answer, place, field) for place in _usage_objects(answer)]
+                before = getattr(answer.reply.usage, count) or 0
+                replies = [answer.decode(changes).reply for changes in tried]
+                counts = [getattr(reply.usage, count) for reply in replies if reply is not None]
+                what = f"{MORE} more tokens in the field {field!r} of the usage of {answer.label} give usage.{count}="
+                what = f"{what}{' or '.join(map(str, counts))}, and without them {before}; the suite's usage_fields say"
+                details = answer.details(tried[0]) if tried else {}
+                expect(not tried or before + MORE in counts, f"{what} that {count!r} counts them", details=details)
 
 
 @since_api(2)
@@ -106,6 +123,29 @@ class DocumentedErrorCases(AnswerCases):
                 expect(error.code == UNHEARD_OF, f"{what} the code {error.code!r}; keep the vendor's code")
                 what = f"{what} {type(error).__name__}, but no code gives {type(plain).__name__}"
                 expect(type(error) is type(plain), f"{what}; let the status decide")
+
+
+def _usage_objects(answer: ChangeableAnswer) -> list[Place]:
+    """Return the places of the usage object in an answer, or of its pieces: what `usage.details` contains, and the
+    objects with numbers of tokens.
+    """
+    details = answer.reply.usage.details
+    every = (Place(number, path) for number, each in enumerate(answer.documents) for path in paths_in(each) if path)
+    own = [place for place in every if details and member_at(answer.documents[place.document], place.path) == details]
+    numbers = [place for places in usage_places(answer).values() for place in places]
+    holders = (Place(each.document, each.path[:-1]) for each in numbers if len(each.path) > 1)
+    return list(dict.fromkeys((*own, *holders)))
+
+
+def _with_more_tokens(answer: ChangeableAnswer, place: Place, field: str) -> Changes:
+    """Return the change that adds MORE to the number in a field of an object, whose path is separated by dots."""
+
+    def enlarge(fields: Any, names: list[str]) -> dict[str, Any]:
+        known: Mapping[str, Any] = fields if isinstance(fields, Mapping) else {}
+        first, *rest = names
+        return {**known, first: enlarge(known.get(first), rest) if rest else (known.get(first) or 0) + MORE}
+
+    return {place: enlarge(member_at(answer.documents[place.document], place.path), field.split("."))}
 
 
 def _coded_events(service: Service, stream: RecordedStream) -> Iterator[tuple[JSONValue, JSONPath]]:

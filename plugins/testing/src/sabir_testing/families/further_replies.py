@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sabir import OpaquePart, Reply, TextPart
+from sabir import Message, OpaquePart, OptionResultBuilder, Reply, Settings, TextPart
 from sabir.authoring import JSONValue
 
 from sabir_testing.families.changed_replies import UNHEARD_OF
@@ -20,7 +20,7 @@ from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest, since_api
-from sabir_testing.reading import JSONPath, as_json, member_at, objects, paths_in, strings
+from sabir_testing.reading import JSONPath, as_json, member_at, objects, paths_in, strings, walk, without_member
 
 STRANGE = "kit-strange-text"
 """The name of a model that nobody has, and the value of the unknown field."""
@@ -89,7 +89,8 @@ class FurtherReplyCases(AnswerCases):
     def test_details_and_states_repeat_nothing(self, service: Service) -> None:
         """The details of a reply contain fields that have no place elsewhere in the reply: not its id, its model, its
         finish reason, its usage or its texts. The state of a text does not contain the text, and the state of a call
-        does not contain its name or arguments, which would be sent twice.
+        does not contain its name or arguments, which would be sent twice. It does not contain its id either, unless
+        the request is another one without it.
         """
         for answer in changeable_answers(service):
             reply = answer.reply
@@ -104,8 +105,24 @@ class FurtherReplyCases(AnswerCases):
                 is_repeated = content in [*strings(state), *objects(state)]
                 what = f"the state of a part of the kind {kind!r} of {answer.label} repeats its content {content!r}"
                 expect(not is_repeated, f"{what}; leave the field out of the state")
+            for call in reply.option_calls:
+                _check_id_in_state(service.subject, call, answer.label)
             is_repeated = reply.usage.details and reply.usage.details in objects(reply.details)
             expect(not is_repeated, f"the details of {answer.label} repeat the reply's usage; leave it out")
+
+    def test_input_tokens_do_not_depend_on_the_answer(self, service: Service) -> None:
+        """A limit of the answer does not change `usage.input_tokens`. This is tested for services on this machine
+        (`asks_live`), which are asked a question of four words, with and without a limit.
+        """
+        subject = service.subject
+        if not service.suite.asks_live or service.refused_need("max_tokens", WHOLE):
+            return
+        history = [message_by("user", "One two three four.")]
+        limits = (1, 16)
+        replies = [subject.adapter.complete_sync(history, settings=Settings(max_output_tokens=each)) for each in limits]
+        counts = [reply.usage.input_tokens for reply in replies]
+        what = f"usage.input_tokens of one question is {counts[0]} with the limit {limits[0]}, and {counts[1]} with the"
+        expect(counts[0] == counts[1], f"{what} limit {limits[1]}; count the tokens of the question")
 
     def test_a_stream_has_no_further_details(self, service: Service) -> None:
         """With `answers_repeat`, the details of a streamed reply have no name that the details of the complete reply to
@@ -143,6 +160,20 @@ def _check_opaque_part(subject: AdapterUnderTest, answer: ChangeableAnswer, chan
     what = f"the part of the unknown type {UNHEARD_OF!r} of {answer.label} is decoded as an opaque part, but the next"
     remedy = "request does not contain it; accept opaque parts in Roles.native, and send their block"
     request.expect(request.contains(UNHEARD_OF), f"{what} {remedy}", details=answer.details(changes))
+
+
+def _check_id_in_state(subject: AdapterUnderTest, message: Message, where: str) -> None:
+    """Raise ConformanceFailure if the state of a call contains the call's id, and the request is the same without."""
+    call = message.call
+    assert call is not None
+    question, answered = message_by("user", "And?"), OptionResultBuilder.response_to(message).success("kit-bright")
+    for path in [leaf.path for leaf in walk(call.state) if leaf.value == call.invocation_id and leaf.path]:
+        rest = without_member(call.state, path) or None
+        bare = message.model_copy(update={"payload": call.model_copy(update={"state": rest})})
+        requests = (subject.try_render([question, each, answered]) for each in (message, bare))
+        one, other = (json.loads(request.body or b"null") for request in requests)
+        what = f"the state of a call of {where} repeats its id {call.invocation_id!r}, which changes no request; leave"
+        expect(one != other, f"{what} the id out of the state", details={"the state": call.state})
 
 
 def _stated(reply: Reply) -> Iterator[tuple[str, JSONValue, JSONValue]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from sabir import Reply
+from sabir.errors import SabirError
 
 from sabir_testing.kit.changed_answers import DELETED, ChangeableAnswer, Changes, Place, changeable_answers
 from sabir_testing.kit.decoded_recordings import DecodedStream
@@ -34,7 +35,7 @@ from sabir_testing.kit.inserted_objects import (
 )
 from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import since_api
-from sabir_testing.reading import Fragment, compact_json, member_at, objects
+from sabir_testing.reading import Fragment, compact_json, member_at, objects, paths_in, strings
 
 FAILURES = ("failed", "error", "cancelled", "incomplete", "length", "max_tokens", "content_filter", "safety")
 """Words with which APIs say that an answer is not complete."""
@@ -51,12 +52,14 @@ class LosslessReplyCases(AnswerCases):
 
     def test_an_object_of_an_unknown_type_is_kept(self, service: Service) -> None:
         """If a list of parts in an answer contains an object of a type that the dialect does not know, the object is in
-        the reply, as an opaque part, in a state or in the details, or in a loss, or the answer is refused (law 2).
+        the reply, as an opaque part, in a state or in the details, or in a loss, or the answer is refused (law 2). A
+        refusal is a decision: the dialect raises an error of sabir, not another exception.
         """
         for answer in changeable_answers(service):
             for place in _lists_of_parts(answer):
                 elements = member_at(answer.documents[place.document], place.path)
                 inserted = unknown_object(typed=all(map(is_typed, elements)))
+                _check_decided(answer, {place: [*elements, inserted]})
                 _check_kept(answer, {place: [*elements, inserted]}, STRANGE, f"an object of the type {UNKNOWN_TYPE!r}")
 
     def test_every_element_of_a_list_is_read(self, service: Service) -> None:
@@ -69,6 +72,18 @@ class LosslessReplyCases(AnswerCases):
                 first_text = member_at(text_element.element, text_element.text)
                 for text, insertion in {SECOND: "a second text", first_text: "the text before a second one"}.items():
                     _check_kept(answer, {place: [*elements, second]}, text, insertion)
+
+    def test_a_text_in_place_of_a_list_is_no_content(self, service: Service) -> None:
+        """If a complete answer has a text or an object where the API has the list with its contents, the answer is
+        refused, or the text is in the reply. A reader that loops over the text reads its letters, and an empty reply is
+        taken for an answer.
+        """
+        for answer in changeable_answers(service):
+            for place in _lists_of_contents(answer) if len(answer.documents) == 1 else ():
+                for content in (STRANGE, {"kit_note": STRANGE}):
+                    what = f"{content!r} in place of the list {place.name!r} of {answer.label}"
+                    changes = {place: content}
+                    _check_contains(answer.decode(changes), STRANGE, what, "it", answer.changed(changes))
 
     def test_a_failed_answer_is_not_complete(self, service: Service) -> None:
         """If the vendor's finish reason is a word such as "failed" or "incomplete", the answer is refused, or
@@ -161,6 +176,26 @@ def _lists_of_parts(answer: ChangeableAnswer) -> list[Place]:
     if len(answer.documents) == 1:
         places += [Place(0, path) for path in typed_lists(answer.documents[0])]
     return list(dict.fromkeys(places))
+
+
+def _lists_of_contents(answer: ChangeableAnswer) -> Iterator[Place]:
+    """Yield the lists of a complete answer that contain its text or the name of an option that it calls."""
+    contents = {answer.reply.text, *(each.call.option_name for each in answer.reply.option_calls)} - {""}
+    for path in paths_in(answer.documents[0]):
+        elements = member_at(answer.documents[0], path)
+        if path and isinstance(elements, list) and contents & set(strings(elements)):
+            yield Place(0, path)
+
+
+def _check_decided(answer: ChangeableAnswer, changes: Changes) -> None:
+    """Raise ConformanceFailure if a changed answer is refused only because the dialect's code fails."""
+    error = answer.decode(changes).error
+    cause = error.__cause__ if error is not None else None
+    is_decided = cause is None or isinstance(cause, SabirError)
+    what = (
+        f"decode raises {type(cause).__name__} ({cause}) for an object of the type {UNKNOWN_TYPE!r} in {answer.label}"
+    )
+    expect(is_decided, f"{what}; keep the object, or raise ResponseInvalid", details=answer.details(changes))
 
 
 def _check_kept(answer: ChangeableAnswer, changes: Changes, text: str, insertion: str) -> None:

@@ -17,18 +17,21 @@ from sabir_testing.families.decoding_laws import read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
 from sabir_testing.families.stored_requests import (
     FEATURES,
+    TEMPORARY,
     check_change,
     check_unknown_field,
     count_usual_losses,
 )
-from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
+from sabir_testing.histories.samples import CHOICES, SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.failures import describe_message
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
-from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at
+from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at, strings, walk, without_member
 
 STRANGE = "kit-strange-text"
 """The text that replaces a list."""
+ERROR_FIELDS = ("error_type", "retryable")
+"""The fields of an error that a stored request may lack."""
 
 
 @since_api(2)
@@ -42,20 +45,8 @@ class StoredMeaningCases(Suite):
         """If a neutral setting changes a request and is no loss, `decode_history` reads the same setting from it, not a
         field in `extra_body` that only this vendor knows.
         """
-        sample = Settings.model_validate({setting: SETTINGS[setting][0]})
-        request = subject.try_render([QUESTION], OPTIONS, sample)
-        others = [
-            subject.try_render([QUESTION], options).body for options in (OPTIONS, ())
-        ]  # () as choice "none" may do
-        if request.rendering is None or request.losses or request.body in others or not reads_requests(subject):
-            return
-        decoded = read_back(subject, request.body)
-        expected, actual = getattr(sample, setting), decoded and getattr(decoded.settings, setting)
-        if setting == "response_format" and actual:  # some APIs have no field for the name
-            expected, actual = expected.schema_view["properties"], actual.schema_view.get("properties")
-        what = f"decode_history reads a request with {setting}={expected!r} as {setting}={actual!r}"
-        details = {"the settings that decode_history returned": repr(decoded and decoded.settings)}
-        request.expect(actual == expected, f"{what}; return the setting", details=details)
+        for sample in SETTINGS[setting][:2] if setting != "option_choice" else SETTINGS[setting]:
+            _check_setting(subject, setting, Settings.model_validate({setting: sample}))
 
     def test_a_stored_message_is_read_as_what_it_is(self, subject: AdapterUnderTest) -> None:
         """If a request was rendered without losses, `decode_history` reads as many media, calls, results and system
@@ -95,11 +86,15 @@ class StoredMeaningCases(Suite):
 
     def test_the_order_of_stored_fields_does_not_matter(self, subject: AdapterUnderTest) -> None:
         """`decode_history` reads the fields of a request in any order, because a JSON object has none: with the fields
-        in reverse order, what it reads renders to the same request.
+        in reverse order, it reads the same settings and options, and what it reads renders to the same request.
         """
-        for feature, _, request in _features_read(subject):
+        for feature, usual, request in _features_read(subject):
             body = json.loads(request.body)
             decoded = read_back(subject, dict(reversed(body.items())))
+            one, other = (_settings_and_options(each) if each else None for each in (usual, decoded))
+            what = f"decode_history reads other settings or options from a request with {feature} if the fields of the"
+            remedy = "body are in another order; name the fields that others depend on in History.early"
+            request.expect(one == other, f"{what} {remedy}", details={"in reverse order": other})
             again = None if decoded is None else subject.render(decoded.messages, decoded.options, decoded.settings)
             what = (
                 f"what decode_history reads from a request with {feature} renders to another request if the fields of"
@@ -107,6 +102,19 @@ class StoredMeaningCases(Suite):
             is_same = again is not None and json.loads(again.body_bytes) == body
             details = {"the other request": again.body_bytes if again else "none"}
             request.expect(is_same, f"{what} the body are in another order", details=details)
+
+    @pytest.mark.parametrize("field", ERROR_FIELDS)
+    def test_a_stored_error_may_lack_a_field(self, subject: AdapterUnderTest, field: str) -> None:
+        """`decode_history` also accepts the error of a call if the request has no `error_type`, or does not say whether
+        another call may succeed. Requests of other programs often lack these fields.
+        """
+        history = [QUESTION, SUN, result_message("kit-call-1", **TEMPORARY), message_by("user", "So?")]
+        request = subject.request_for(history, OPTIONS)
+        body = json.loads(request.body)
+        for path in _places_of(body, TEMPORARY[field]) if reads_requests(subject) else ():
+            is_read = read_back(subject, without_member(body, path)) is not None
+            what = f"decode_history raises HistoryInvalid for the error of a call without {format_path(path)}"
+            request.expect(is_read, f"{what}; read it with a default for {field}")
 
     def test_unknown_fields_of_stored_media_are_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
@@ -143,6 +151,43 @@ def _features_read(subject: AdapterUnderTest) -> Iterator[tuple[str, DecodedHist
         request = subject.try_render(*conversation(subject))
         if request.rendering is not None and not request.losses and (decoded := read_back(subject, request.body)):
             yield feature, decoded, request
+
+
+def _check_setting(subject: AdapterUnderTest, setting: str, sample: Settings) -> None:
+    """Raise ConformanceFailure if a setting is sent, and `decode_history` reads another one or none."""
+    request = subject.try_render([QUESTION], OPTIONS, sample)
+    plain = subject.try_render([QUESTION], OPTIONS)
+    others = (plain.body, subject.try_render([QUESTION]).body)  # the second as choice "none" may do
+    if request.rendering is None or request.losses or request.body in others or not reads_requests(subject):
+        return
+    if sample.option_choice == CHOICES["named"] and not _names_more(request, plain, CHOICES["named"]):
+        return  # the API has no such choice, and gets only this option
+    decoded = read_back(subject, request.body)
+    expected, actual = getattr(sample, setting), decoded and getattr(decoded.settings, setting)
+    if setting == "response_format" and actual:  # some APIs have no field for the name
+        expected, actual = expected.schema_view["properties"], actual.schema_view.get("properties")
+    what = f"decode_history reads a request with {setting}={expected!r} as {setting}={actual!r}"
+    details = {"the settings that decode_history returned": repr(decoded and decoded.settings)}
+    request.expect(actual == expected, f"{what}; return the setting", details=details)
+
+
+def _names_more(request: RenderedHistory, plain: RenderedHistory, name: str) -> bool:
+    """Return whether a request contains a text more often than another request."""
+    one, other = ([*strings(json.loads(each.body))].count(name) for each in (request, plain))
+    return one > other
+
+
+def _settings_and_options(decoded: DecodedHistory) -> tuple[Any, list[str]]:
+    """Return the settings as JSON, whose fields have no order, and the names of the options."""
+    return json.loads(decoded.settings.model_dump_json()), [option.name for option in decoded.options]
+
+
+def _places_of(body: Any, content: object) -> Iterator[JSONPath]:
+    """Yield the paths of the fields in a request that have this text or boolean."""
+    for leaf in walk(body):
+        is_field = bool(leaf.path) and isinstance(leaf.path[-1], str) and not leaf.is_name
+        if is_field and type(leaf.value) is type(content) and leaf.value == content:
+            yield leaf.path
 
 
 def _count_kinds(history: Sequence[Message]) -> dict[str, int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
-from sabir import DecodedHistory, Message, Option, ReasoningPart, Settings
+from sabir import DecodedHistory, Message, Option, ReasoningPart, Settings, TextPart
 from sabir.authoring import JSONValue
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
@@ -61,6 +61,15 @@ def _with_medium(modality: Any, form: str) -> Callable[[AdapterUnderTest], Store
     return conversation
 
 
+def _with_result_medium(modality: Any) -> Callable[[AdapterUnderTest], StoredFeature]:
+    def conversation(subject: AdapterUnderTest) -> StoredFeature:
+        part, _ = medium(modality, "bytes", subject.target.provider)
+        pictured = result_message("kit-call-1", parts=(TextPart(text="kit-picture"), part))
+        return StoredFeature([QUESTION, SUN, pictured, message_by("user", "So?")], OPTIONS)
+
+    return conversation
+
+
 def _with_call(*results: Message) -> Callable[[AdapterUnderTest], StoredFeature]:
     calls = [SUN, call_message("kit-call-2", {"kit_word": "kit-moon", "a": 1, "Z": [None, {}]})][: len(results)]
     history = [message_by("system", INSTRUCTION), QUESTION, *calls, *results, message_by("user", "So?")]
@@ -89,7 +98,9 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     **{f"reasoning_effort.{each}": _with_setting("reasoning_effort", each) for each in SETTINGS["reasoning_effort"]},
     **{f"{each}.{form}": _with_medium(each, form) for each in MODALITIES for form in FORMS},
     **{f"{each}.undetected": _with_medium(each, "undetected") for each in MODALITIES},
+    **{f"results.{each}": _with_result_medium(each) for each in MODALITIES},
     "call": _with_call(result_message("kit-call-1", {"kit_page": 1})),
+    "last result": lambda subject: StoredFeature([QUESTION, SUN, result_message("kit-call-1", "kit-bright")], OPTIONS),
     "error": _with_call(error_result("kit-call-1", "kit-no-such-word")),
     "retryable error": _with_call(result_message("kit-call-1", **TEMPORARY)),
     "parallel calls": _with_call(result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", [1, None])),

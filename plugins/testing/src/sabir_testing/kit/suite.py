@@ -313,6 +313,11 @@ class Suite:
     """The vendor's error code → the class of the error, from the vendor's documentation. The tests put each of them
     into a recorded failure.
     """
+    usage_fields: ClassVar[Mapping[str, str]] = {}
+    """Field of the vendor's usage object → the field of `sabir.Usage` that counts these tokens, from the vendor's
+    documentation. "details.cached" is the field `cached` in the object `details`. The tests put a number into each of
+    them in a recorded answer, so that the dialect is also tested for numbers that no recording has.
+    """
     blocks: ClassVar[Sequence[Part]] = ()
     """Parts that only this provider creates and reads, in addition to those in its recordings. The laws are tested with
     them.

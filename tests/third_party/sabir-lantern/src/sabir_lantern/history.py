@@ -23,7 +23,7 @@ class LanternHistory(History):
 
     vendor_model = LanternSettings
     messages_field = "talk"
-    early = ("brief", "tools")
+    early = ("brief",)
     neutral: ClassVar = {field: setting for setting, field in SETTINGS.items()}
 
     def brief(self, text: JSONValue) -> None:

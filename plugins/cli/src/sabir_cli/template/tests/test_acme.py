@@ -51,6 +51,7 @@ class TestAcme(ProviderConformance):
         "too_long": errors.ContextTooLong, "forbidden_topic": errors.ContentFiltered, "no_credit": errors.QuotaExceeded,
         "slow_down": errors.RateLimited, "overloaded": errors.Overloaded,
     }  # fmt: skip
+    usage_fields = {"input": "input_tokens", "output": "output_tokens", "thinking": "reasoning_tokens"}
     prompts = {"rate_limited": "slow down", "overloaded": "overload"}
     xfail = {} if OTHERS else {HANDOVER: "no other provider is installed; sabir-echo would do"}
 

@@ -3,9 +3,9 @@
     start {id, model} ─▶ open {index, part} ─▶ more {index, text} … ─▶ close {index, …} ─▶ … ─▶ end {finish, usage}
 
 Change: the cases of `feed`. Pieces of several parts may alternate; `index` names the part. `close` contains the part's
-remaining fields, and `error` a failure. If the stream ends without `end`, core raises StreamBroken. When a part closes,
-it is read by the functions of decode.py, so that a streamed reply equals the reply of the same answer without
-streaming.
+remaining fields, and `error` a failure. A part without `close` ends at `end`. If the stream ends without `end`, core
+raises StreamBroken. When a part ends, it is read by the functions of decode.py, so that a streamed reply equals the
+reply of the same answer without streaming.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,20 +41,20 @@ class ChatDecoder:
                 yield ReplyStart(origin=read_end(fields, self._scope)["origin"])
             case "open":
                 block = read_block(fields["part"], self._scope)
-                self._open[index] = (fields["part"], block, [])
                 call = block if isinstance(block, OptionCallPayload) else None
                 ids = {"invocation_id": call.invocation_id, "option_name": call.option_name} if call else {}
+                part = {**fields["part"], **({"id": call.invocation_id} if call else {})}  # the id may be a new one
+                self._open[index] = (part, block, [])
                 yield BlockStart(index=index, kind=block.kind, **ids)
             case "more":
                 _, block, texts = self._open[index]
                 texts.append(text_or_empty(fields.get("text")))
                 yield BlockDelta(index=index, kind=block.kind, text=texts[-1])
             case "close":
-                part, block, texts = self._open[index]
-                content = {"arguments" if block.kind == "option_call" else "text": "".join(texts)} if texts else {}
-                complete = {**part, **content, **unknown_fields(fields, {"type", "index"})}
-                yield BlockEnd(index=index, block=read_block(complete, self._scope))
+                yield self._end_block(index, unknown_fields(fields, {"type", "index"}))
             case "end":
+                for open_index in tuple(self._open):
+                    yield self._end_block(open_index, {})
                 yield ReplyEnd(**read_end({**self._start, **fields}, self._scope))
             case _ if "error" in fields:
                 raise ERRORS.report(fields["error"], self._scope)
@@ -62,3 +62,9 @@ class ChatDecoder:
     def close(self) -> Iterable[StreamEvent]:
         """Return no events when the stream closes, because the API sends an event for the end."""
         return ()
+
+    def _end_block(self, index: int, late: Mapping[str, Any]) -> BlockEnd:
+        """Return the end of an open part. `late` are the fields that came after its texts."""
+        part, block, texts = self._open.pop(index)
+        content = {"arguments" if block.kind == "option_call" else "text": "".join(texts)} if texts else {}
+        return BlockEnd(index=index, block=read_block({**part, **content, **late}, self._scope))

@@ -6,13 +6,15 @@ BROKEN     case → a fault that this case alone stops      FAULTS     (case, th
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sabir.contract.dialect import DecodedHistory
+from sabir.contract.scope import DecodeScope
 from sabir_testing.families.stored_requests import FEATURES, UNKNOWN_FIELD
 from sabir_testing.histories.samples import CHOICES, SETTINGS, medium
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading, without
 from tests.testing.broken.requests import head
-from tests.testing.harness import Breakage
+from tests.testing.harness import Breakage, changed
 
 Body = dict[str, Any]
 UNDETECTED = medium("image", "undetected", "acme")[1]
@@ -120,6 +122,13 @@ def _without_unknown(value: Any) -> Any:
     return value
 
 
+def swapped(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The losses of a stored request have path and reason in each other's place."""
+    decoded: DecodedHistory = own(body, scope)
+    losses = (loss.model_copy(update={"path": loss.reason, "reason": loss.path}) for loss in decoded.losses)
+    return decoded.model_copy(update={"losses": tuple(losses)})
+
+
 SETTINGS_SENT = [name for name in SETTINGS if name not in ("option_choice", "reasoning_effort")]
 MEDIA = {"image.bytes": ("image", "data"), "image.url": ("image", "url"), "audio.bytes": ("audio", "data"),
          "document.bytes": ("document", "data")}  # fmt: skip
@@ -140,6 +149,7 @@ BROKEN: Mapping[str, Breakage] = {
     f"{FEATURE}[parallel calls]": parts(_replaced("[1,null]", "[1]")),
     f"{FEATURE}[replies]": lost(lambda part: part.get("type") == "thought"),
     NESTED: reading(_known_of_tools),
+    "test_a_loss_of_a_stored_request_names_its_place": changed(decode_history=swapped),
     "test_every_field_of_a_request_has_a_name": head(
         lambda body: {**body, "": body["seed"]} if "seed" in body and "tools" in body else body
     ),

@@ -6,6 +6,7 @@ Law: both bodies are equal. A field that nobody knows, in any object of the body
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -149,13 +150,37 @@ class StoredRequestCases(Suite):
         """
         if not reads_requests(subject):
             return
-        answer = result_message("kit-call-1", {"kit_page": 1})
-        history = [QUESTION, message_by("llm", "Yes."), QUESTION, SUN, answer, message_by("user", "So?")]
-        body = json.loads(subject.must_render(history, OPTIONS, Settings(max_output_tokens=5001)).body_bytes)
+        body = _body_of_many_features(subject)
         usual = count_usual_losses(subject, body) or 0
         for path in paths_in(body):
             if isinstance(member_at(body, path), dict):
                 check_unknown_field(subject, body, path, usual)
+
+    def test_a_loss_of_a_stored_request_names_its_place(self, subject: AdapterUnderTest) -> None:
+        """The path of each loss that `decode_history` returns begins with a field of the request. The test adds an
+        unknown field to each object of a request, and puts a number in place of each text.
+        """
+        if not reads_requests(subject):
+            return
+        body = _body_of_many_features(subject)
+        for path in paths_in(body):
+            member = member_at(body, path)
+            if isinstance(member, dict | str):
+                other = 5 if isinstance(member, str) else {**member, UNKNOWN_FIELD: UNKNOWN_VALUE}
+                _check_places(subject, replace_at(body, path, other))
+
+
+def _body_of_many_features(subject: AdapterUnderTest) -> Any:  # any JSON value
+    answer = result_message("kit-call-1", {"kit_page": 1})
+    history = [QUESTION, message_by("llm", "Yes."), QUESTION, SUN, answer, message_by("user", "So?")]
+    return json.loads(subject.must_render(history, OPTIONS, Settings(max_output_tokens=5001)).body_bytes)
+
+
+def _check_places(subject: AdapterUnderTest, body: Mapping[str, JSONValue]) -> None:
+    decoded = read_back(subject, body)
+    for loss in decoded.losses if decoded else ():
+        what = f"decode_history returns a loss with the path {loss.path!r}; begin it with a field of the request"
+        expect(re.split(r"[.\[]", loss.path)[0] in body, what, details={"the request": json.dumps(body)})
 
 
 def _render_again(subject: AdapterUnderTest, decoded: DecodedHistory) -> JSONValue:

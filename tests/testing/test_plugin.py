@@ -163,7 +163,9 @@ def test_what_is_opted_out_of_is_expected_to_fail_and_listed(pytester: pytest.Py
     pytester.makepyfile(test_echo=SUITE + xfail)
     ran = pytester.runpytest_inprocess(*QUIET)
 
-    ran.assert_outcomes(failed=1, passed=12)
+    outcomes = ran.parseoutcomes()
+    assert set(outcomes) == {"failed", "passed"}
+    assert outcomes["failed"] == 1
     ran.stdout.fnmatch_lines(
         ["test_paths_begin_with_a_slash passes now; remove *from TestEcho.xfail*our reason, with a link)"]
     )

@@ -4,6 +4,7 @@ begin · the text of one stream · the calls of another · end ──decoder─�
 begin · a block without the event that ends it · end        ──decoder──▶ the same texts and calls
 """
 
+import re
 from collections.abc import Iterator
 from itertools import permutations
 from typing import Any, ClassVar
@@ -93,12 +94,15 @@ def _without_texts(event: ServerEvent, texts: set[str]) -> ServerEvent:
 
 def _joined_events(one: RecordedStream, other: RecordedStream) -> list[ServerEvent]:
     """Return the events of a stream up to its end, and those of another one from its first block. Empty if an event
-    with contents has a number, which may be the index of a block.
+    with contents has a number, or a digit in its name, because this may be the index of a block.
     """
     end, begin = _position(one, ReplyEnd), _position(other, BlockStart)
     contents = [*one.events[_position(one, BlockStart) : end], *other.events[begin : _position(other, ReplyEnd)]]
-    numbers = (leaf for event in contents for leaf in walk(as_json(event.data)) if isinstance(leaf.value, int | float))
-    return [*one.events[:end], *other.events[begin:]] if not any(True for _ in numbers) else []
+    leaves = (leaf.value for event in contents for leaf in walk(as_json(event.data)))
+    has_index = any(isinstance(leaf, int | float) for leaf in leaves) or re.search(
+        r"\d", "".join(event.event for event in contents)
+    )
+    return [] if has_index else [*one.events[:end], *other.events[begin:]]
 
 
 def _position(stream: RecordedStream, kind: type[BlockStart | ReplyEnd]) -> int:

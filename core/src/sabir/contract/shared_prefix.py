@@ -49,11 +49,13 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    bodies = _without_markers(earlier), _without_markers(later)
+    bodies = earlier.body, later.body
+    if _markers_in(earlier):
+        bodies = _without_markers(earlier), _without_markers(later)
     total = length = _length_if_grown(*bodies, later.prompt_fields)
     changed = ""
     if not length:
-        before, after = map(from_json, bodies)
+        before, after = (from_json(_without_markers(each)) for each in (earlier, later))
         total, (length, changed) = (
             _prompt_length(before, later.prompt_fields),
             _compare(before, after, later.prompt_fields),
@@ -67,10 +69,14 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     return SharedPrefix(byte_count=length, tokens=tokens, changed=changed)
 
 
+def _markers_in(request: PromptRequest) -> list[str]:
+    """Return the names of the cache markers that the body may contain."""
+    return [name for name in request.cache_markers if b'"%s"' % name.encode() in request.body]
+
+
 def _without_markers(request: PromptRequest) -> bytes:
     """Return the body without cache markers, whose values are flat objects. Quotes in a text would be escaped."""
-    body = request.body
-    names = [name for name in request.cache_markers if b'"%s"' % name.encode() in body]
+    body, names = request.body, _markers_in(request)
     if not names:
         return body
     marker = rb'"(?:%s)":\s*\{[^{}]*\}' % b"|".join(name.encode() for name in names)

@@ -37,6 +37,7 @@ _UNREAD = frozenset({
     "stop", "seed", "extra_headers", "extra_headers_for",
 })  # fmt: skip
 """Settings that do not change what the model reads."""
+_NO_SETTINGS = Settings()
 _TOOLS, _SYSTEM = ("tools", "options", "functions"), ("system", "systemInstruction", "instructions")
 
 
@@ -86,7 +87,7 @@ class CacheWatch:
 
     def add_request(self, rendering: Rendering, messages: Sequence[Message], requests: Requests) -> Rendering:
         """Note a request, and return its rendering, with `reuses` if the setting `prompt_cache` is set."""
-        settings = (requests.call_arguments.get("settings") or Settings()).laid_over(_settings_of(requests.adapter))
+        settings = (requests.call_arguments.get("settings") or _NO_SETTINGS).laid_over(_settings_of(requests.adapter))
         if settings.prompt_cache is not None and self._before is not None:
             reuses = rendering.shared_prefix(self._before.rendering, self._before.usage)
             rendering = rendering.model_copy(update={"reuses": reuses})
@@ -117,7 +118,7 @@ def _settings_of(adapter: Adapter) -> Settings:
     while isinstance(adapter, BudgetedAdapter):
         adapter = adapter.inner
     settings = getattr(adapter, "settings", None)
-    return settings if isinstance(settings, Settings) else Settings()
+    return settings if isinstance(settings, Settings) else _NO_SETTINGS
 
 
 def _compare(before: _SentRequest | None, sent: _SentRequest, usage: Usage) -> PromptCacheReport:

@@ -6,6 +6,8 @@ the same bodies with white space, which begin alike nowhere   ──values─▶
 
 import json
 
+import pytest
+import sabir
 from hypothesis import given
 from hypothesis import strategies as st
 from sabir import Message
@@ -17,6 +19,13 @@ from tests.laws.every import on_every
 from tests.laws.histories import histories
 from tests.laws.targets import Wire, wires
 
+
+def weather(city: str) -> str:
+    """Current weather in a city."""
+    return city
+
+
+option = sabir.option(weather)
 USAGES = st.sampled_from([None, Usage(input_tokens=1000, output_tokens=10)])
 
 
@@ -38,3 +47,19 @@ def test_bytes_and_values_tell_the_same_common_beginning(
 
     by_values = spaced(later, 1).shared_prefix(spaced(earlier, 2), usage)
     assert later.shared_prefix(earlier, usage) == by_values
+
+
+@pytest.mark.parametrize("dialect", ["openai.chat", "anthropic.messages"])
+def test_tools_behind_the_messages_count_too(dialect: str) -> None:
+    """A body that somebody else wrote may end with the tools: one more of them is a change."""
+    llm = next(wire.adapter for wire in wires() if wire.adapter.target.dialect == dialect)
+    rendering = llm.render("Hi", options=[option])
+    body = json.loads(rendering.body_bytes)
+    body["tools"] = body.pop("tools")
+
+    def ending_with(tools: list[object]) -> Rendering:
+        text = json.dumps({**body, "tools": tools}, ensure_ascii=False, separators=(",", ":"))
+        return rendering.model_copy(update={"body_bytes": text.encode()})
+
+    shared = ending_with(body["tools"] * 2).shared_prefix(ending_with(body["tools"]))
+    assert shared.changed == "tools[1]"

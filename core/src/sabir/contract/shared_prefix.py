@@ -49,17 +49,12 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    bodies = earlier.body, later.body
-    if _markers_in(earlier):
-        bodies = _without_markers(earlier), _without_markers(later)
-    total = length = _length_if_grown(*bodies, later.prompt_fields)
+    before, after, fields = _without_markers(earlier), _without_markers(later), later.prompt_fields
+    total = length = _length_if_grown(before, after, fields)
     changed = ""
     if not length:
-        before, after = (from_json(_without_markers(each)) for each in (earlier, later))
-        total, (length, changed) = (
-            _prompt_length(before, later.prompt_fields),
-            _compare(before, after, later.prompt_fields),
-        )
+        values = from_json(before), from_json(after)
+        total, (length, changed) = _prompt_length(values[0], fields), _compare(*values, fields)
     if usage is None or usage.input_tokens is None:
         tokens = -(-length // BYTES_PER_TOKEN)
     elif changed:
@@ -69,14 +64,10 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     return SharedPrefix(byte_count=length, tokens=tokens, changed=changed)
 
 
-def _markers_in(request: PromptRequest) -> list[str]:
-    """Return the names of the cache markers that the body may contain."""
-    return [name for name in request.cache_markers if b'"%s"' % name.encode() in request.body]
-
-
 def _without_markers(request: PromptRequest) -> bytes:
     """Return the body without cache markers, whose values are flat objects. Quotes in a text would be escaped."""
-    body, names = request.body, _markers_in(request)
+    body = request.body
+    names = [name for name in request.cache_markers if b'"%s"' % name.encode() in body]
     if not names:
         return body
     marker = rb'"(?:%s)":\s*\{[^{}]*\}' % b"|".join(name.encode() for name in names)
@@ -85,7 +76,7 @@ def _without_markers(request: PromptRequest) -> bytes:
 
 def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
     """Return the length of the prompt in `before` if `after` has the same bytes up to the last message, which both
-    bodies end with. Return 0 if it has not, or if the bytes do not show where the messages begin.
+    bodies end with. Return 0 if it has not, or if the bytes do not show that the messages are the last field.
 
     Most requests of a conversation grow like this, and comparing bytes is much faster than parsing two bodies.
     """
@@ -97,6 +88,8 @@ def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
         head = from_json(before[:at] + start + b"]}")
     except ValueError:  # another field has a field of this name
         return 0
+    if any(name not in head and before.find(b'"%s":' % name.encode(), at) >= 0 for name in fields[:-1]):
+        return 0  # the field may follow the messages
     return _prompt_length(head, fields[:-1]) + len(before) - at - len(start)
 
 

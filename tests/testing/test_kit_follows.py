@@ -134,7 +134,7 @@ def test_a_decoder_that_swallows_everything_fails_every_stream_case(
 
 def test_a_stream_that_no_framing_cuts_fails_every_stream_case(pytester: pytest.Pytester, tmp_path: Path) -> None:
     """The dialect names no framing for what its service sends; it is told where to name one."""
-    broken = Breakage(dialect=lambda base: replace(base, framings={"text": Silent}))
+    broken = Breakage(dialect=lambda base: replace(base, framings={"text/": Silent}))
     with registered(broken) as name:
         outcomes = run(pytester, suite_of(name, broken, FEW), "-k", "pieces")
 

@@ -45,6 +45,32 @@ def without(name: str) -> Callable[..., Any]:
     return lambda own, call, scope: own(replace(call, **{name: None}), scope)
 
 
+def clamped(own: Any, call: EmbeddingCall, scope: RequestScope) -> Any:
+    """More dimensions than the model has are not sent, without a loss."""
+    return own(replace(call, dimensions=min(call.dimensions, 4_096) if call.dimensions else None), scope)
+
+
+def with_fields(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[..., Any]:
+    """An encoder whose requests have other fields."""
+
+    def encode(own: Any, call: EmbeddingCall, scope: RequestScope) -> Any:
+        request = own(call, scope)
+        return replace(request, body=change(dict(request.body)))
+
+    return encode
+
+
+def ignoring(own: Any, call: EmbeddingCall, scope: RequestScope) -> Any:
+    """Vendor settings are neither read nor refused."""
+    return own(call, replace(scope, vendor={}))
+
+
+def uncounted(own: Any, body: bytes, scope: DecodeScope) -> Decoded[EmbeddingVectors]:
+    """Tokens are counted as output."""
+    decoded = own(body, scope)
+    return Decoded(decoded.output, decoded.usage.model_copy(update={"input_tokens": 0, "output_tokens": 2}))
+
+
 def first_vector(own: Any, body: bytes, scope: DecodeScope) -> Decoded[EmbeddingVectors]:
     decoded = own(body, scope)
     size = 4 * decoded.output.dimensions
@@ -55,13 +81,25 @@ def without_status(own: Any, status: int, headers: Any, body: bytes, provider: s
     return CallError("no", provider=provider)
 
 
+NAMED = "test_an_embedding_request_names_its_model"
+DIMENSIONS = "test_an_embedding_request_loses_no_dimensions_silently"
+DECODED = "test_embeddings_are_decoded_completely"
 BROKEN: Mapping[str, Breakage] = {
     "test_embeddings_have_their_grade": replace(embedding(), attributes=ATTRIBUTES),
     "test_an_embedding_request_has_the_texts_in_order": embedding(encode=reversed_texts),
-    "test_an_embedding_request_loses_no_dimensions_silently": embedding(encode=without("dimensions")),
+    DIMENSIONS: embedding(encode=without("dimensions")),
     "test_an_embedding_request_loses_no_kind_silently": embedding(encode=without("kind")),
-    "test_embeddings_are_decoded_completely": embedding(decode=first_vector),
+    NAMED: embedding(encode=with_fields(lambda body: {**body, "model": "other"})),
+    "test_an_unknown_setting_of_embeddings_is_refused": embedding(encode=ignoring),
+    DECODED: embedding(decode=first_vector),
     "test_an_embedding_error_is_a_call_error": embedding(decode_error=without_status),
 }
+FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (NAMED, "a field has no name"): embedding(encode=with_fields(lambda body: {**body, "": 1})),
+    (NAMED, "the path has no slash"): embedding(encode=lambda own, *call: replace(own(*call), path="embeddings")),
+    (DIMENSIONS, "too many become fewer"): embedding(encode=clamped),
+    (DECODED, "tokens are not counted"): embedding(decode=uncounted),
+}
+"""(Case, the fault) → an adapter that the case stops."""
 SOUND = embedding()
 """Acme with a sound operation."""

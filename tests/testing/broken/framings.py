@@ -17,7 +17,7 @@ Lines = Callable[[str], list[str]]
 
 def framed(framing: Callable[[], object]) -> Breakage:
     """Acme with another framing."""
-    return Breakage(dialect=lambda base: replace(base, framings={"": framing}))
+    return Breakage(dialect=lambda base: replace(base, framings={"text/event-stream": framing}))
 
 
 class Blocks(ServerEventReader):

@@ -3,19 +3,22 @@
 BROKEN     case → a fault that this case alone stops      FAULTS     (case, the fault) → a further fault of its kind
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sabir.contract.dialect import Dialect
+from sabir.contract.dialect import DecodedHistory, Dialect
+from sabir.contract.scope import DecodeScope
 from sabir.contract.turns import LossLog, Turn, TurnScope
+from sabir.errors import HistoryInvalid
 from sabir.vocabulary.parts import MediaPart
 from sabir_testing import FULL
 
 from tests.testing.broken.laws import reading
 from tests.testing.broken.requests import _field
 from tests.testing.broken.stored_requests import Body, parts
-from tests.testing.harness import Breakage, sound
+from tests.testing.harness import Breakage, changed, sound
 
 FORM = "test_a_stored_medium_keeps_its_form"
 OBJECT = "test_an_unknown_object_of_a_stored_list_is_kept"
@@ -68,6 +71,31 @@ def _has_parts(body: Body) -> bool:
     )
 
 
+def careless(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A result whose call is missing raises the KeyError of a table."""
+    parts = [part for turn in json.loads(body).get("turns", ()) for part in turn["parts"]]
+    calls = {part["id"]: part for part in parts if isinstance(part, dict) and part.get("type") == "call"}
+    for result in (part for part in parts if isinstance(part, dict) and part.get("type") == "result"):
+        calls[result["id"]]
+    decoded: DecodedHistory = own(body, scope)
+    return decoded
+
+
+def vague(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A refused request is refused without a reason."""
+    try:
+        decoded: DecodedHistory = own(body, scope)
+    except HistoryInvalid:
+        raise HistoryInvalid("something is wrong") from None
+    return decoded
+
+
+def closed(base: Dialect) -> Dialect:
+    """Opaque parts of the user are reported instead of sent."""
+    roles = replace(base.tables.roles, native={"assistant": base.tables.roles.native["assistant"]})
+    return replace(base, tables=replace(base.tables, roles=roles))
+
+
 def undescribed(shape: Any) -> Any:
     """A description of one word is left out."""
     is_word = " " not in (shape.get("description") or " ")
@@ -84,8 +112,11 @@ BROKEN: Mapping[str, Breakage] = {
     OBJECT: reading(known_tools),
     SECOND: reading(first_words),
     NAME: _field("shape", undescribed),
+    "test_a_strange_request_is_refused_by_decision": changed(decode_history=careless),
+    "test_a_refused_field_is_named": changed(decode_history=vague),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (OBJECT, "parts of unknown types"): parts(known_parts),
+    (OBJECT, "the user's parts of unknown types are not sent"): Breakage(dialect=closed),
     (NAME, "the name is left out"): _field("shape", unnamed),
 }

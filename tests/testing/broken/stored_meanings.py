@@ -18,6 +18,7 @@ from tests.testing.harness import Breakage, changed
 LACKING = "test_a_stored_error_may_lack_a_field"
 ORDER = "test_the_order_of_stored_fields_does_not_matter"
 LOSSLESS = "test_a_stored_request_is_read_without_losses"
+TWICE = "test_no_stored_field_is_read_twice"
 ORIGIN = "test_stored_messages_of_the_model_have_its_origin"
 MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
 SETTING = "test_a_stored_setting_is_read_as_the_setting"
@@ -119,6 +120,14 @@ def late_choice(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     return decoded.model_copy(update={"settings": settings})
 
 
+def doubled(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The options are also read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    tools = json.loads(body).get("tools")
+    settings = Settings(extra_body={"tools": tools}).laid_over(decoded.settings)
+    return decoded.model_copy(update={"settings": settings}) if tools else decoded
+
+
 def nameless_choice(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """The choice of one option is read as a field that only this vendor knows."""
     decoded: DecodedHistory = own(body, scope)
@@ -142,6 +151,18 @@ def demanding(field: str) -> Breakage:
         return decoded
 
     return changed(decode_history=decode_history)
+
+
+def speechless(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """An error of a call without a message is read with an empty one."""
+    decoded: DecodedHistory = own(body, scope)
+
+    def read(message: Any) -> Any:
+        is_default = message.result is not None and message.result.error_message == "failed"
+        payload = message.result.model_copy(update={"error_message": ""}) if is_default else message.payload
+        return message.model_copy(update={"payload": payload})
+
+    return decoded.model_copy(update={"messages": tuple(map(read, decoded.messages))})
 
 
 def alarmed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
@@ -192,7 +213,9 @@ BROKEN: Mapping[str, Breakage] = {
     MESSAGE: changed(decode_history=opaque_images),
     ORIGIN: changed(decode_history=misattributed),
     ORDER: changed(decode_history=sequential),
+    TWICE: changed(decode_history=doubled),
     f"{LACKING}[error_type]": demanding("type"),
+    f"{LACKING}[error_message]": changed(decode_history=speechless),
     f"{LACKING}[retryable]": demanding("retryable"),
     LOSSLESS: changed(decode_history=alarmed),
     "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),

@@ -26,6 +26,7 @@ from sabir.authoring import (
     Tables,
     Turn,
     TurnScope,
+    object_or_empty,
     unknown_fields,
 )
 from sabir.errors import HistoryInvalid, SettingsInvalid
@@ -130,7 +131,7 @@ class PlainDecoder:
             yield sabir.BlockStart(index=self._index, kind="option_call", **identity)
             yield sabir.BlockEnd(index=self._index, block=payload)
             self._index += 1
-        elif "finish" in piece:
+        else:
             reason, usage = piece["finish"], sabir.Usage(**piece["usage"])
             yield sabir.ReplyEnd(
                 finish_reason=FINISH_REASONS.get(reason, "other"), raw_finish_reason=reason, usage=usage
@@ -161,7 +162,7 @@ def _decode_item(
     name, failed = calls[item["answers"]], item["failed"]
     outcome: dict[str, JSONValue] = {"result": item["text"]}
     if failed:
-        error = failed if isinstance(failed, Mapping) else {}
+        error = object_or_empty(failed)
         outcome = {"is_error": True, "error_message": item["text"], "retryable": error.get("retryable")}
         outcome["error_type"] = error.get("type") or ERROR_TYPE
     return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, **outcome)

@@ -130,12 +130,13 @@ def usage_places(answer: ChangeableAnswer) -> Mapping[SideOfUsage, list[Place]]:
     """Return the numbers of tokens in an answer, by the side that their field names; {} if a side has none."""
     places: dict[SideOfUsage, list[Place]] = {"input_tokens": [], "output_tokens": []}
     for place, count in answer.leaves():
-        if type(count) is int and (side := _side_of(place.name)):
+        if type(count) is int and (side := side_of_usage(place.name)):
             places[side].append(place)
     return places if all(places.values()) else {}
 
 
-def _side_of(name: str) -> SideOfUsage | None:
+def side_of_usage(name: str) -> SideOfUsage | None:
+    """Return the side whose tokens a number with this name counts; None if the name says neither."""
     if _INPUT.search(name):
         return "input_tokens"
     return "output_tokens" if _OUTPUT.search(name) else None

@@ -8,16 +8,19 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from importlib.metadata import entry_points, packages_distributions
 from importlib.resources import files
 from importlib.util import find_spec
 from itertools import pairwise
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import sabir
-from sabir.authoring import WIRE_SETTINGS, Access, did_you_mean
+from sabir.authoring import WIRE_SETTINGS, Access, Side, Tables, did_you_mean
 from sabir.vocabulary.settings import FEATURES
 
-from sabir_testing.kit.capabilities import FULL, REFUSED
+from sabir_testing.kit.capabilities import FULL, MODALITIES, REFUSED
 from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.network import NetworkForbidden, network_forbidden
@@ -33,6 +36,9 @@ sys.exit({SDK_IMPORTED} if {{sdk!r}} in sys.modules else 0)
 """A program that imports the provider and, if the provider is installed, renders a request. Neither needs the SDK."""
 LONGEST_SHORT_NAME = 5
 """Names up to this length are not checked for typing errors: `top_p` and a vendor's `top_k` differ in one letter."""
+OWN_PARTS = frozenset({"reasoning", "refusal", "opaque"})
+"""The kinds of parts in `Roles.native`."""
+CONTENT_TYPE = re.compile(r"[a-z]+/[^\sA-Z]*$")
 BATCH_OPERATIONS = frozenset({"batches.create", "batches.status", "batches.cancel"})
 """The operations of every provider with batches. A status names the operation that reads its results."""
 SHORTEST_IDENTIFIER = 8
@@ -108,6 +114,25 @@ class ContractCases(Suite):
         what = f"Dialect.tables of {subject.dialect.name!r} differs between two accesses or instances of the dialect"
         expect(is_same, f"{what}; expected equal tables: make them a module constant")
 
+    @since_api(2)
+    def test_tables_have_known_words(self, subject: AdapterUnderTest) -> None:
+        """The words in `Dialect.tables`, such as the sides of `Roles.native` and the value of `Calls.results`, are
+        those that core knows. Core takes an unknown word for the default, or ignores it.
+        """
+        wrong = [f"{where} {word!r}" for where, word in _unknown_words(subject.dialect.tables)]
+        what = f"Dialect.tables has unknown words: {', '.join(wrong)}"
+        expect(not wrong, f"{what}; expected those of the class's docstring")
+
+    @since_api(2)
+    def test_prompt_fields_have_names(self, subject: AdapterUnderTest) -> None:
+        """`Dialect.prompt_fields` and `cache_markers` contain names of fields that are not empty, each once. The cause
+        of an unused prompt cache is looked for in these fields.
+        """
+        for attribute in ("prompt_fields", "cache_markers"):
+            names = getattr(subject.dialect, attribute, ())
+            is_right = all(names) and len(set(names)) == len(names)
+            expect(is_right, f"Dialect.{attribute} is {names}; expected different names of fields")
+
     def test_identifier_rules_leave_room(self, subject: AdapterUnderTest) -> None:
         """An IdentifierRule has an expression that allows the letter `a`, and a maximum length of at least 8, so that
         there are enough different identifiers.
@@ -144,6 +169,15 @@ class ContractCases(Suite):
         rows = tomllib.loads(file.read_text("utf-8")).get("models", []) if file is not None and file.is_file() else []
         what = f"the package {package} has a models.toml with {len(rows)} rows, but Provider.models() returns none"
         expect(not rows or subject.provider.models(), f"{what}; set SDKProvider.package to {package!r}")
+
+    @since_api(2)
+    def test_framings_are_for_content_types(self, subject: AdapterUnderTest) -> None:
+        """The keys of `Dialect.framings` are content types in lower case, such as "application/x-ndjson", or beginnings
+        with a slash. An empty key would match every response, also an error as JSON.
+        """
+        wrong = [kind for kind in getattr(subject.dialect, "framings", {}) if not CONTENT_TYPE.match(kind)]
+        what = f"Dialect.framings has the keys {wrong}; expected content types such as 'application/x-ndjson', in lower"
+        expect(not wrong, f"{what} case")
 
     @since_api(2)
     def test_a_model_has_a_family(self, subject: AdapterUnderTest) -> None:
@@ -195,6 +229,23 @@ class ContractCases(Suite):
         expect(process.returncode in (0, SDK_IMPORTED), what, details={"the error output": process.stderr.decode()})
         what = f"the SDK {self.sdk!r} is imported before the first request; import it inside open() and open_sync()"
         expect(process.returncode == 0, what)
+
+
+def _unknown_words(record: object, where: str = "tables") -> Iterator[tuple[str, object]]:
+    """Yield the words of a table that core does not know, each with its place."""
+    for name, hint in get_type_hints(type(record)).items():
+        content, place = getattr(record, name), f"{where}.{name}"
+        if get_origin(hint) is Literal and content not in get_args(hint):
+            yield place, content
+        elif is_dataclass(content):
+            yield from _unknown_words(content, place)
+    if isinstance(record, Tables):
+        known = {*get_args(Side), *MODALITIES}
+        words = [(f"{where}.media", word) for row in record.media for word in row]
+        words += [(f"{where}.roles.native", side) for side in record.roles.native]
+        yield from ((place, word) for place, word in words if word not in known)
+        kinds = {kind for accepted in record.roles.native.values() for kind in accepted}
+        yield from ((f"{where}.roles.native", kind) for kind in sorted(kinds - OWN_PARTS))
 
 
 def _can_be_imported(module: str) -> bool:

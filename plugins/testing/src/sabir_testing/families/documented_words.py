@@ -16,6 +16,7 @@ from sabir.authoring import JSONValue, ServerEvent
 
 from sabir_testing.cassettes import RecordedExchange
 from sabir_testing.families.changed_replies import MORE, UNHEARD_OF, usage_places
+from sabir_testing.families.errors import SENTENCE
 from sabir_testing.families.streams import error_events
 from sabir_testing.kit.changed_answers import ChangeableAnswer, Changes, Place, changeable_answers
 from sabir_testing.kit.decoded_recordings import RecordedStream, longest_stream
@@ -24,8 +25,6 @@ from sabir_testing.kit.service import AnswerCases, Service
 from sabir_testing.kit.suite import AdapterUnderTest, since_api
 from sabir_testing.reading import JSONPath, as_json, member_at, paths_in, replace_at, strings, walk
 
-SENTENCE = "kit: nobody can answer now"
-"""The text of an error event."""
 UNINFORMATIVE = 418
 """A status that no service uses, so that only the code decides."""
 

@@ -1,24 +1,30 @@
 """The cases of the operation "embeddings". For a provider without the operation, only its grade is checked.
 
-call ──encode──▶ request: the texts in order; kind and dimensions, or a loss for each
-response of the suite ──decode──▶ its vectors, all of them, in the order of the texts
+call ──encode──▶ request: the model, the texts in order; kind and dimensions, or a loss for each
+response of the suite ──decode──▶ its vectors, all of them, in the order of the texts, and its number of tokens
 """
 
 import json
+import re
 from array import array
 from collections.abc import Mapping
+from urllib.parse import unquote
 
+from sabir import Rendering, Settings, Usage
 from sabir.authoring import Access, EmbeddingCall, EmbeddingVectors, Operation, OperationClient
-from sabir.errors import CallError
+from sabir.errors import CallError, SettingsInvalid
 
+from sabir_testing.families.changed_replies import side_of_usage
 from sabir_testing.kit.capabilities import FULL, REFUSED
-from sabir_testing.kit.failures import expect
+from sabir_testing.kit.failures import ConformanceFailure, expect
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
+from sabir_testing.reading import format_path, paths_in, walk
 
 NAME = "embeddings"
 TEXTS = ("kit text alpha", "kit text beta", "kit text gamma")
-DIMENSIONS = 977
-"""A number that occurs nowhere else in a request."""
+DIMENSIONS = (977, 9_770_001)
+"""Numbers that occur nowhere else in a request. No model has vectors of the second length."""
+UNKNOWN_SETTING = "kit_no_such_setting"
 ERROR_STATUS = 400
 
 Embeddings = Operation[EmbeddingCall, EmbeddingVectors]
@@ -40,6 +46,22 @@ class EmbeddingCases(Suite):
             what = f"the operation is called {operation.name!r}; expected a name like 'acme.embeddings'"
             expect(operation.name.partition(".")[2] == NAME, what)
 
+    def test_an_embedding_request_names_its_model(self, subject: AdapterUnderTest) -> None:
+        """The model is in the body or in the path of a request, whose path begins with a slash. Each field of the body
+        has a name.
+        """
+        if operation := _operation_of(subject):
+            client = _client(subject, operation)
+            request, model = client.render(EmbeddingCall(TEXTS, dimensions=DIMENSIONS[0])), client.target.model
+            what = f"the path of an embedding request is {request.path!r}; expected a path such as '/embeddings'"
+            expect(re.match(r"/[^\s/]", request.path), what)
+            what = f"the model {model!r} is neither in the path {request.path!r} nor in the body; add it to one"
+            expect(model in unquote(request.path) or model in _text_of(request), what, rendering=request)
+            unnamed = [path for path in paths_in(json.loads(request.body_bytes)) if path and path[-1] == ""]
+            where = " and ".join(format_path(path[:-1]) or "the body itself" for path in unnamed)
+            what = f"a field of an embedding request has an empty name, in {where}; name the field"
+            expect(not unnamed, what, rendering=request)
+
     def test_an_embedding_request_has_the_texts_in_order(self, subject: AdapterUnderTest) -> None:
         """A request contains each text of its call once, in the order of the call, because the vectors come back in
         this order.
@@ -52,12 +74,13 @@ class EmbeddingCases(Suite):
 
     def test_an_embedding_request_loses_no_dimensions_silently(self, subject: AdapterUnderTest) -> None:
         """`dimensions` is a number of the request, or a loss with the path "dimensions" reports that the model has a
-        fixed length.
+        fixed length, or shorter vectors. This is tested with a usual length and with one that no model has.
         """
         if operation := _operation_of(subject):
-            call = EmbeddingCall(TEXTS, dimensions=DIMENSIONS)
-            is_sent = str(DIMENSIONS) in _body(subject, operation, call)
-            _expect_sent_or_lost(subject, operation, call, "dimensions", is_sent=is_sent)
+            for dimensions in DIMENSIONS:
+                call = EmbeddingCall(TEXTS, dimensions=dimensions)
+                is_sent = str(dimensions) in _body(subject, operation, call)
+                _expect_sent_or_lost(subject, operation, call, "dimensions", is_sent=is_sent)
 
     def test_an_embedding_request_loses_no_kind_silently(self, subject: AdapterUnderTest) -> None:
         """The requests for queries and for documents differ, or a loss with the path "kind" reports that the model
@@ -68,9 +91,25 @@ class EmbeddingCases(Suite):
             is_sent = _body(subject, operation, query) != _body(subject, operation, document)
             _expect_sent_or_lost(subject, operation, query, "kind", is_sent=is_sent)
 
+    def test_an_unknown_setting_of_embeddings_is_refused(self, subject: AdapterUnderTest) -> None:
+        """An unknown vendor setting of an embedding request raises SettingsInvalid, which names the setting."""
+        if operation := _operation_of(subject):
+            settings = Settings(vendor={subject.target.provider: {UNKNOWN_SETTING: 1}})
+            try:
+                rendering = _client(subject, operation, settings).render(EmbeddingCall(TEXTS))
+            except SettingsInvalid as error:
+                what = (
+                    f"the SettingsInvalid for the unknown vendor setting {UNKNOWN_SETTING!r} does not name it: {error}"
+                )
+                expect(UNKNOWN_SETTING in str(error), what)
+                return
+            what = f"an embedding request accepts the unknown vendor setting {UNKNOWN_SETTING!r}; raise SettingsInvalid"
+            raise ConformanceFailure(what, rendering=rendering)
+
     def test_embeddings_are_decoded_completely(self, subject: AdapterUnderTest) -> None:
         """The bodies in the suite's `embedding_responses` are decoded to the vectors that the suite states, in their
-        order. Without such bodies, this case checks nothing.
+        order. If a number in a body has a name such as "input_tokens" or "prompt_tokens", `usage.input_tokens` is a
+        number of the body, and `usage.output_tokens` is 0 or None. Without such bodies, this case checks nothing.
         """
         if operation := _operation_of(subject):
             for body, vectors in subject.suite.embedding_responses.items():
@@ -78,6 +117,7 @@ class EmbeddingCases(Suite):
                 expected = b"".join(array("f", vector).tobytes() for vector in vectors)
                 is_complete = decoded.output.buffer == expected and decoded.output.dimensions == len(vectors[0])
                 expect(is_complete, f"decoded {decoded.output}, not the stated vectors", details={"the response": body})
+                _check_usage(decoded.usage, body)
 
     def test_an_embedding_error_is_a_call_error(self, subject: AdapterUnderTest) -> None:
         """`decode_error` returns a CallError with the status and the provider's name, also for a body that is not
@@ -96,14 +136,31 @@ def _operation_of(subject: AdapterUnderTest) -> Embeddings | None:
     return operations.get(NAME)
 
 
-def _client(subject: AdapterUnderTest, operation: Embeddings) -> OperationClient[EmbeddingCall, EmbeddingVectors]:
+def _client(
+    subject: AdapterUnderTest, operation: Embeddings, settings: Settings | None = None
+) -> OperationClient[EmbeddingCall, EmbeddingVectors]:
     access: Access = subject.adapter.access
-    return OperationClient(subject.provider, operation, subject.suite.embedding_model or subject.target.model, access)
+    model = subject.suite.embedding_model or subject.target.model
+    return OperationClient(subject.provider, operation, model, access, settings=settings)
 
 
 def _body(subject: AdapterUnderTest, operation: Embeddings, call: EmbeddingCall) -> str:
-    body = _client(subject, operation).render(call).body_bytes
-    return json.dumps(json.loads(body), ensure_ascii=False)
+    return _text_of(_client(subject, operation).render(call))
+
+
+def _text_of(request: Rendering) -> str:
+    return json.dumps(json.loads(request.body_bytes), ensure_ascii=False)
+
+
+def _check_usage(usage: Usage, body: str) -> None:
+    """Raise ConformanceFailure if the number of input tokens in a response is not read, or output tokens are."""
+    numbers = [leaf for leaf in walk(json.loads(body)) if type(leaf.value) is int and leaf.path and not leaf.is_name]
+    counts = {leaf.value for leaf in numbers if side_of_usage(str(leaf.path[-1])) == "input_tokens"}
+    actual = usage.input_tokens
+    what = f"usage.input_tokens of embeddings is {actual}; expected {' or '.join(map(str, sorted(counts)))}, from the"
+    expect(not counts or actual in counts, f"{what} response", details={"the response": body})
+    what = f"usage.output_tokens of embeddings is {usage.output_tokens}; expected 0 or None, because vectors are not"
+    expect(not usage.output_tokens, f"{what} tokens", details={"the response": body})
 
 
 def _expect_sent_or_lost(

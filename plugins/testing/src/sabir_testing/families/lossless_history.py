@@ -12,18 +12,21 @@ from itertools import product
 from typing import Any
 
 import sabir
-from sabir import MediaPart, Settings
+from sabir import MediaPart, OpaquePart, Settings
+from sabir.errors import HistoryInvalid, SabirError
 
-from sabir_testing.families.decoding_laws import read_back, reads_requests
+from sabir_testing.families.decoding_laws import pure_dialect, read_back, reads_requests
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
 from sabir_testing.families.stored_requests import check_change, count_usual_losses
-from sabir_testing.histories.samples import SETTINGS, medium, message_by, result_message
+from sabir_testing.histories.samples import INSTRUCTION, SETTINGS, medium, message_by, result_message
 from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.changed_answers import renumbered
+from sabir_testing.kit.failures import expect
 from sabir_testing.kit.inserted_objects import SECOND, UNKNOWN_TYPE
 from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
-from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at
+from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at, strings, walk
 
+INSTRUCTED = message_by("system", INSTRUCTION)
 WORDS = ("kit-first-words", "kit-later-words")
 """The texts of the user and the model in the stored request."""
 
@@ -53,13 +56,15 @@ class LosslessHistoryCases(Suite):
 
     def test_an_unknown_object_of_a_stored_list_is_kept(self, subject: AdapterUnderTest) -> None:
         """If a list of parts, messages or options in a stored request contains an object of an unknown type, such as a
-        vendor's own tool, it is in the next request or in a loss, or the request is refused (law 2).
+        vendor's own tool, it is in the next request or in a loss, or the request is refused (law 2). If it is read as
+        an opaque part of the user's message, it is in the next request (law 3).
         """
         body, usual = _stored_request(subject)
         for path in _lists_of_objects(body) if usual is not None else ():
             changed = replace_at(body, path, [*member_at(body, path), {"type": UNKNOWN_TYPE}])
             change = f"an object of the unknown type {UNKNOWN_TYPE!r} in {format_path(path)}"
             check_change(subject, changed, usual or 0, UNKNOWN_TYPE, change)
+            _check_opaque_part(subject, changed, change)
 
     def test_a_second_text_of_a_stored_list_is_kept(self, subject: AdapterUnderTest) -> None:
         """If a list in a stored request contains a second text, it is in the next request or in a loss, or the request
@@ -73,6 +78,38 @@ class LosslessHistoryCases(Suite):
                 second = {**renumbered(elements[at], len(elements)), name: SECOND}
                 changed = replace_at(body, path, [*elements, second])
                 check_change(subject, changed, usual or 0, SECOND, f"the last text of {format_path(path)}")
+
+    def test_a_strange_request_is_refused_by_decision(self, subject: AdapterUnderTest) -> None:
+        """If `decode_history` refuses a request in which the result of a call has lost its call, or an option its name,
+        the dialect raises HistoryInvalid, whose text says what is wrong, and not another exception. Requests of other
+        programs begin in the middle of a conversation.
+        """
+        body, usual = _stored_request(subject)
+        field = subject.dialect.messages_field
+        rest = [each for each in body[field] if "kit-sun" not in json.dumps(each)]
+        changes = {"a result without its call": {**body, field: rest}}
+        for leaf in walk(body):
+            if leaf.value == OPTIONS[0].name and not leaf.is_name and leaf.path:
+                where = format_path(leaf.path)
+                changes[f"an empty name in {where}"] = replace_at(body, leaf.path, "")
+                changes[f"the name 5 in {where}"] = replace_at(body, leaf.path, 5)
+        for change, changed in changes.items() if usual is not None else ():
+            cause = getattr(_refusal_of(subject, changed), "__cause__", None)
+            what = f"decode_history raises {type(cause).__name__} ({cause}) for a request with {change}; raise"
+            is_decided = cause is None or isinstance(cause, SabirError)
+            details = {"the request": json.dumps(changed)}
+            expect(is_decided, f"{what} HistoryInvalid, or read it with a loss", details=details)
+
+    def test_a_refused_field_is_named(self, subject: AdapterUnderTest) -> None:
+        """If `decode_history` raises HistoryInvalid for a field of the request with a number in place of its content,
+        the error names the field.
+        """
+        body, usual = _stored_request(subject)
+        for field in body if usual is not None else ():
+            error = _refusal_of(subject, {**body, field: 5})
+            is_decided = error is not None and error.__cause__ is None
+            what = f"decode_history raises {error} for a request with the number 5 in the field {field!r}"
+            expect(not is_decided or field in str(error).partition("request of")[2], f"{what}; name the field")
 
     def test_the_name_of_a_schema_is_sent_or_reported(self, subject: AdapterUnderTest) -> None:
         """The name and the description of `response_format` are in the request, or a loss reports each, or the schema
@@ -92,10 +129,10 @@ class LosslessHistoryCases(Suite):
 
 
 def _stored_request(subject: AdapterUnderTest) -> tuple[Any, int | None]:
-    """Return a request with texts, a call, a result and options, and the number of losses of reading it; None if it is
-    refused.
+    """Return a request with instructions, texts, a call, a result and options, and the number of losses of reading it;
+    None if it is refused.
     """
-    history = [message_by("user", WORDS[0]), message_by("llm", WORDS[1]), QUESTION, SUN]
+    history = [INSTRUCTED, message_by("user", WORDS[0]), message_by("llm", WORDS[1]), QUESTION, SUN]
     history += [result_message("kit-call-1", "kit-bright"), message_by("user", "So?")]
     body = json.loads(subject.must_render(history, OPTIONS).body_bytes)
     return body, count_usual_losses(subject, body) if reads_requests(subject) else None
@@ -107,3 +144,25 @@ def _lists_of_objects(body: Any) -> Iterator[JSONPath]:
         elements = member_at(body, path)
         if isinstance(elements, list) and elements and all(isinstance(each, Mapping) for each in elements):
             yield path
+
+
+def _refusal_of(subject: AdapterUnderTest, request: Any) -> HistoryInvalid | None:
+    """Return the error with which `decode_history` refuses a request; None if it reads the request."""
+    try:
+        pure_dialect(subject).decode_history(request)
+    except HistoryInvalid as error:
+        return error
+    return None
+
+
+def _check_opaque_part(subject: AdapterUnderTest, request: Any, change: str) -> None:
+    """Raise ConformanceFailure if a request is read with an opaque part of the user that the next request lacks."""
+    decoded = read_back(subject, request)
+    parts = [part for each in decoded.messages if each.policy == "user" for part in each.parts] if decoded else []
+    if decoded is None or not any(
+        UNKNOWN_TYPE in strings(each.block) for each in parts if isinstance(each, OpaquePart)
+    ):
+        return
+    again = subject.try_render(decoded.messages, decoded.options, decoded.settings)
+    what = f"decode_history reads {change} of a request as an opaque part, but the next request does not contain it"
+    again.expect(again.contains(UNKNOWN_TYPE), f"{what}; accept opaque parts of the side 'user' in Roles.native")

@@ -30,7 +30,7 @@ from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, re
 
 STRANGE = "kit-strange-text"
 """The text that replaces a list."""
-ERROR_FIELDS = ("error_type", "retryable")
+ERROR_FIELDS = ("error_type", "error_message", "retryable")
 """The fields of an error that a stored request may lack."""
 
 
@@ -84,6 +84,18 @@ class StoredMeaningCases(Suite):
             what = f"decode_history reports losses of a request with {feature} that its own dialect rendered: "
             request.expect(not decoded.losses, what + "; ".join(map(str, decoded.losses)))
 
+    def test_no_stored_field_is_read_twice(self, subject: AdapterUnderTest) -> None:
+        """A field that `decode_history` reads into messages, options or settings is not in `extra_body` too, where it
+        would replace what a program changes later. So without `extra_body`, the next request lacks its fields.
+        """
+        for feature, decoded, request in _features_read(subject):
+            body, bare = json.loads(request.body), _render_read(subject, decoded, is_bare=True)
+            for name in [each for each in _extra_fields(decoded) if bare.get(each) == body.get(each)]:
+                rest = read_back(subject, without_member(body, (name,)))
+                is_read = rest is None or _render_read(subject, rest) != body
+                what = f"decode_history reads {name!r} of a request with {feature} twice, the second time into"
+                request.expect(not is_read, f"{what} extra_body; name it among the fields that are known")
+
     def test_the_order_of_stored_fields_does_not_matter(self, subject: AdapterUnderTest) -> None:
         """`decode_history` reads the fields of a request in any order, because a JSON object has none: with the fields
         in reverse order, it reads the same settings and options, and what it reads renders to the same request.
@@ -106,15 +118,21 @@ class StoredMeaningCases(Suite):
     @pytest.mark.parametrize("field", ERROR_FIELDS)
     def test_a_stored_error_may_lack_a_field(self, subject: AdapterUnderTest, field: str) -> None:
         """`decode_history` also accepts the error of a call if the request has no `error_type`, or does not say whether
-        another call may succeed. Requests of other programs often lack these fields.
+        another call may succeed. Requests of other programs often lack these fields. A request without the message may
+        be refused, but no type or message is read as "".
         """
         history = [QUESTION, SUN, result_message("kit-call-1", **TEMPORARY), message_by("user", "So?")]
         request = subject.request_for(history, OPTIONS)
         body = json.loads(request.body)
         for path in _places_of(body, TEMPORARY[field]) if reads_requests(subject) else ():
-            is_read = read_back(subject, without_member(body, path)) is not None
+            decoded = read_back(subject, without_member(body, path))
             what = f"decode_history raises HistoryInvalid for the error of a call without {format_path(path)}"
+            is_read = decoded is not None or field == "error_message"
             request.expect(is_read, f"{what}; read it with a default for {field}")
+            results = [message.result for message in decoded.messages if message.result] if decoded else []
+            for empty in [each for each in results if each.is_error and getattr(each, field) == ""]:
+                what = f"decode_history reads the error of a call without {format_path(path)} with an empty {field}"
+                request.expect(not empty, f"{what}; use another default")
 
     def test_unknown_fields_of_stored_media_are_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
@@ -151,6 +169,21 @@ def _features_read(subject: AdapterUnderTest) -> Iterator[tuple[str, DecodedHist
         request = subject.try_render(*conversation(subject))
         if request.rendering is not None and not request.losses and (decoded := read_back(subject, request.body)):
             yield feature, decoded, request
+
+
+def _extra_fields(decoded: DecodedHistory) -> list[str]:
+    """Return the names of the fields that only this vendor knows."""
+    settings = decoded.settings
+    return [name for fields in (settings.extra_body, *settings.extra_body_for.values()) for name in fields]
+
+
+def _render_read(subject: AdapterUnderTest, decoded: DecodedHistory, *, is_bare: bool = False) -> dict[str, Any]:
+    """Return the next request for what was read, {} if there is none; with `is_bare`, without `extra_body`."""
+    none = {name: getattr(Settings(), name) for name in ("extra_body_json", "extra_body_for_json")}
+    settings = decoded.settings.model_copy(update=none if is_bare else {})
+    again = subject.render(decoded.messages, decoded.options, settings)
+    body: dict[str, Any] = json.loads(again.body_bytes) if again else {}
+    return body
 
 
 def _check_setting(subject: AdapterUnderTest, setting: str, sample: Settings) -> None:

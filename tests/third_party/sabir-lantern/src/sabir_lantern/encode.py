@@ -32,9 +32,9 @@ EFFORTS: Mapping[ReasoningEffort, str] = {"low": "quick", "high": "deep"}
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> Sequence[JSONValue]:
-    """Return the items of the request for one turn: one item, or none if the turn has no parts."""
+    """Return the items of the request for one turn: here one item."""
     parts = [part for entry in turn.entries for part in _entry(entry, losses)]
-    return [{"role": ROLES[turn.side], "parts": parts}] if parts else []
+    return [{"role": ROLES[turn.side], "parts": parts}]
 
 
 def _entry(entry: Entry, losses: LossLog) -> list[JSONValue]:

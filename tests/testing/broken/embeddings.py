@@ -65,6 +65,12 @@ def ignoring(own: Any, call: EmbeddingCall, scope: RequestScope) -> Any:
     return own(call, replace(scope, vendor={}))
 
 
+def anxious(own: Any, call: EmbeddingCall, scope: RequestScope) -> Any:
+    """A kind is reported even if there is none."""
+    scope.losses.add("dropped", "the API has no field for it", path="kind")
+    return own(replace(call, kind=None), scope)
+
+
 def uncounted(own: Any, body: bytes, scope: DecodeScope) -> Decoded[EmbeddingVectors]:
     """Tokens are counted as output."""
     decoded = own(body, scope)
@@ -89,6 +95,7 @@ BROKEN: Mapping[str, Breakage] = {
     "test_an_embedding_request_has_the_texts_in_order": embedding(encode=reversed_texts),
     DIMENSIONS: embedding(encode=without("dimensions")),
     "test_an_embedding_request_loses_no_kind_silently": embedding(encode=without("kind")),
+    "test_an_embedding_request_of_texts_loses_nothing": embedding(encode=anxious),
     NAMED: embedding(encode=with_fields(lambda body: {**body, "model": "other"})),
     "test_an_unknown_setting_of_embeddings_is_refused": embedding(encode=ignoring),
     DECODED: embedding(decode=first_vector),

@@ -49,6 +49,12 @@ def _with(entry: Any, **fields: Any) -> Any:
     return entry._replace(message=entry.message.model_copy(update={"payload": payload}))
 
 
+def joined(entry: Any) -> Any:
+    """The text of an error result follows its message at once."""
+    texts = "".join(getattr(each, "text", "") for each in entry.pieces)
+    return _with(entry._replace(pieces=()), error_message=f"{entry.message.result.error_message}{texts}")
+
+
 def one_type(entry: Any) -> Any:
     """Two types of errors, which no recorded question has, are one."""
     return _with(entry, error_type="Kit") if entry.message.result.error_type.startswith("Kit") else entry
@@ -121,6 +127,7 @@ BROKEN: Mapping[str, Breakage] = {
     REFERENCE: referring(Continuing),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (PART, "a text is joined to the message"): failures(joined),
     (PART, "all parts are left out"): failures(lambda entry: entry._replace(pieces=())),
     (HINT, "a hint of an image in a result"): promising_hints("results", Hints),
     (HINT, "a hint without a list of values"): promising_hints("user", FreeHints),

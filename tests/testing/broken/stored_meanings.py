@@ -8,7 +8,7 @@ from sabir import Loss, OpaquePart, PartsPayload, Settings, TextPart
 from sabir.contract.dialect import DecodedHistory
 from sabir.contract.scope import DecodeScope
 from sabir.errors import HistoryInvalid
-from sabir_testing.families.stored_requests import UNKNOWN_FIELD
+from sabir_testing.families.stored_requests import UNKNOWN_FIELD, UNKNOWN_VALUE
 
 from tests.testing.broken.complete_requests import WIRE_FIELDS
 from tests.testing.broken.laws import reading
@@ -18,6 +18,7 @@ from tests.testing.harness import Breakage, changed
 LACKING = "test_a_stored_error_may_lack_a_field"
 ORDER = "test_the_order_of_stored_fields_does_not_matter"
 LOSSLESS = "test_a_stored_request_is_read_without_losses"
+FIELDS = "test_unknown_fields_of_stored_media_are_kept"
 TWICE = "test_no_stored_field_is_read_twice"
 ORIGIN = "test_stored_messages_of_the_model_have_its_origin"
 MESSAGE = "test_a_stored_message_is_read_as_what_it_is"
@@ -54,6 +55,38 @@ def opaque_images(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
         for message in decoded.messages
     )
     return decoded.model_copy(update={"messages": messages})
+
+
+def opaque_refusals(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """A refusal is read as a part that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+
+    def read(part: Any) -> Any:
+        block = {"type": "refusal", "text": part.text} if part.kind == "refusal" else None
+        return OpaquePart(dialect=scope.target.dialect, block=block) if block else part
+
+    messages = tuple(
+        message.model_copy(update={"payload": PartsPayload(parts=tuple(map(read, message.parts)))})
+        if message.kind == "parts"
+        else message
+        for message in decoded.messages
+    )
+    return decoded.model_copy(update={"messages": messages})
+
+
+def unchecked(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The vendor's own setting is read as a field that is sent unchecked."""
+    decoded: DecodedHistory = own(body, scope)
+    tier = json.loads(body).get("tier")
+    others = decoded.settings.model_copy(update={"vendor_json": Settings().vendor_json})
+    settings = Settings(extra_body={"tier": tier}).laid_over(others)
+    return decoded.model_copy(update={"settings": settings}) if isinstance(tier, str) else decoded
+
+
+def _without_name(part: Body) -> Body:
+    if part.get("name") != UNKNOWN_VALUE:
+        return part
+    return {name: each for name, each in part.items() if name != "name"}
 
 
 def dressed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
@@ -218,10 +251,13 @@ BROKEN: Mapping[str, Breakage] = {
     f"{LACKING}[error_message]": changed(decode_history=speechless),
     f"{LACKING}[retryable]": demanding("retryable"),
     LOSSLESS: changed(decode_history=alarmed),
-    "test_unknown_fields_of_stored_media_are_kept": parts(_without_unknown),
+    "test_a_stored_vendor_setting_is_read_as_the_setting": changed(decode_history=unchecked),
+    FIELDS: parts(_without_unknown),
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (MESSAGE, "a refusal is a part of this vendor"): changed(decode_history=opaque_refusals),
+    (FIELDS, "the names of media are forgotten"): parts(_without_name),
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),
     (SETTING, "the choice of one option is an unknown field"): changed(decode_history=nameless_choice),
     (ORDER, "a choice before the options is an unknown field"): changed(decode_history=late_choice),

@@ -147,6 +147,7 @@ BROKEN: Mapping[str, Breakage] = {
     f"{FEATURE}[error]": parts(_without_error),
     f"{FEATURE}[retryable error]": parts(_without_retryable),
     f"{FEATURE}[parallel calls]": parts(_replaced("[1,null]", "[1]")),
+    f"{FEATURE}[refusal]": parts(lambda part: {**part, "text": "No."} if part.get("type") == "refusal" else part),
     f"{FEATURE}[replies]": lost(lambda part: part.get("type") == "thought"),
     NESTED: reading(_known_of_tools),
     "test_a_loss_of_a_stored_request_names_its_place": changed(decode_history=swapped),

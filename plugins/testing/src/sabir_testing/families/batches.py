@@ -86,10 +86,9 @@ def _create_batch(subject: AdapterUnderTest, provider: Provider, operations: Ope
     """Create the batch of a request for each text, and of one that is refused. Return its status, which `create`,
     `status` and, once it is over, `cancel` report alike.
     """
-    questions = {key: ([message_by("user", text)], None) for key, text in TEXTS.items()}
     refused = Service(subject).question("bad_request")
-    questions[REFUSED] = (refused.messages, refused.settings)
-    renderings = {key: subject.must_render(history, (), settings) for key, (history, settings) in questions.items()}
+    renderings = {key: subject.must_render([message_by("user", text)]) for key, text in TEXTS.items()}
+    renderings[REFUSED] = subject.must_render(refused.messages, (), refused.settings)
     requests = tuple(BatchRequest(key, each.path, each.body_bytes) for key, each in renderings.items())
     created: BatchStatus = (
         _client_of(subject, provider, operations, "batches.create").call_sync(BatchOrder(requests)).output

@@ -80,9 +80,9 @@ class LosslessHistoryCases(Suite):
                 check_change(subject, changed, usual or 0, SECOND, f"the last text of {format_path(path)}")
 
     def test_a_strange_request_is_refused_by_decision(self, subject: AdapterUnderTest) -> None:
-        """If `decode_history` refuses a request in which the result of a call has lost its call, or an option its name,
-        the dialect raises HistoryInvalid, whose text says what is wrong, and not another exception. Requests of other
-        programs begin in the middle of a conversation.
+        """If `decode_history` refuses a request in which the result of a call has lost its call, an option its name, or
+        in which a number is in place of a list, the dialect raises HistoryInvalid, whose text says what is wrong, and
+        not another exception. Requests of other programs may begin in the middle of a conversation.
         """
         body, usual = _stored_request(subject)
         field = subject.dialect.messages_field
@@ -93,6 +93,9 @@ class LosslessHistoryCases(Suite):
                 where = format_path(leaf.path)
                 changes[f"an empty name in {where}"] = replace_at(body, leaf.path, "")
                 changes[f"the name 5 in {where}"] = replace_at(body, leaf.path, 5)
+        below = [path for path in paths_in(body[field], (field,)) if len(path) > 1]
+        lists = [path for path in below if isinstance(member_at(body, path), list)]
+        changes |= {f"the number 5 in {format_path(path)}": replace_at(body, path, 5) for path in lists}
         for change, changed in changes.items() if usual is not None else ():
             cause = getattr(_refusal_of(subject, changed), "__cause__", None)
             what = f"decode_history raises {type(cause).__name__} ({cause}) for a request with {change}; raise"

@@ -25,6 +25,7 @@ from sabir_testing.kit.capabilities import FORMS, MODALITIES
 from sabir_testing.kit.failures import expect
 from sabir_testing.kit.suite import AdapterUnderTest, RenderedHistory, Suite, since_api
 
+FAILURE = "The book lacks it."
 DETAIL = "kit-detail-of-a-failure"
 ERROR_FIELDS: Mapping[str, tuple[Any, Any]] = {"error_type": ("KitBusy", "KitBroken"), "retryable": (True, False)}
 """Field of an error result → two values that a request tells apart."""
@@ -43,13 +44,16 @@ class LosslessRequestCases(Suite):
     @pytest.mark.parametrize("content", ["text", *MODALITIES])
     def test_a_part_of_a_failed_result_is_sent_or_reported(self, subject: AdapterUnderTest, content: Any) -> None:
         """A text or a medium in the `parts` of an error result is in the request, complete, or a loss reports it (law
-        2).
+        2). A text is not joined to the error message without a separator.
         """
         part, mark = (sabir.TextPart(text=DETAIL), DETAIL) if content == "text" else _medium_of(subject, content)
         request = _request_with_failure(subject, parts=(part,))
         is_reported = request.contains(mark) or is_lost_message(request.history, request)
         what = f"the {content} part of an error result is neither in the body nor in a loss; encode the entry's pieces"
         request.expect(is_reported, f"{what} next to the error message")
+        joined = FAILURE + mark
+        what = f"the message and the text of an error result are joined without a separator ({joined!r}) in the body"
+        request.expect(not request.contains(joined), f"{what}; put a line break between them")
 
     @pytest.mark.parametrize("field", ERROR_FIELDS)
     def test_a_field_of_a_failed_result_is_sent_or_reported(self, subject: AdapterUnderTest, field: str) -> None:
@@ -76,7 +80,7 @@ class LosslessRequestCases(Suite):
         request. Names are recognized by the words `previous_…id` and `conversation`.
         """
         listed = subject.tables.calls.stored_by
-        for name in _vendor_setting_names(subject):
+        for name in dict.fromkeys(name for model in vendor_models(subject) for name in model.model_fields):
             what = f"the vendor setting {name!r} seems to continue messages that the vendor stored, but is not in"
             remedy = "add it, so that results are sent without their calls, or rename the setting"
             expect(name in listed or not STORED.search(name), f"{what} tables.calls.stored_by; {remedy}")
@@ -88,7 +92,7 @@ def _medium_of(subject: AdapterUnderTest, modality: Modality) -> tuple[MediaPart
 
 def _request_with_failure(subject: AdapterUnderTest, **fields: Any) -> RenderedHistory:
     """Return the request with an error result that has these fields."""
-    failure = {"is_error": True, "error_type": "Failed", "error_message": "The book lacks it.", **fields}
+    failure = {"is_error": True, "error_type": "Failed", "error_message": FAILURE, **fields}
     history = [QUESTION, SUN, result_message("kit-call-1", **failure)]
     return subject.request_for(history, OPTIONS, Settings(unsupported_media="drop"))
 
@@ -115,7 +119,7 @@ def _check_hint(
     part, _ = medium(modality, form, subject.target.provider)
     plain = subject.request_for(_with_medium(side, part), OPTIONS)
     hinted: list[RenderedHistory] = []
-    for content in _valid_hints(rule, name):
+    for content in accepted_values(rule.hints, name) if rule.hints is not None else ():
         vendor = {subject.target.provider: {name: content}}
         with suppress(SettingsInvalid):
             history = _with_medium(side, MediaPart.model_validate({**part.model_dump(), "vendor": vendor}))
@@ -126,10 +130,8 @@ def _check_hint(
     plain.expect(is_reported, f"{what} neither in the body nor in a loss; {remedy}")
 
 
-def _valid_hints(rule: MediaRule, name: str) -> list[Any]:
-    """Return values of a hint that the rule's model accepts."""
-    model = rule.hints
-    assert model is not None
+def accepted_values(model: type[BaseModel], name: str) -> list[Any]:
+    """Return values of a field that a model accepts: those that its schema lists, or some of HINTS."""
     listed = list(_enumerated(model.model_json_schema(), name))
     valid = []
     for content in listed or HINTS:
@@ -148,8 +150,8 @@ def _enumerated(schema: Any, name: str) -> Iterator[Any]:
         pending += field.get("anyOf", [])
 
 
-def _vendor_setting_names(subject: AdapterUnderTest) -> list[str]:
-    """Return the names of the vendor settings that the dialect reads by `scope.read_vendor`."""
+def vendor_models(subject: AdapterUnderTest) -> list[type[BaseModel]]:
+    """Return the models of the vendor settings that the dialect reads by `scope.read_vendor`."""
     models: list[type[BaseModel]] = []
     own = RequestScope.read_vendor
 
@@ -159,4 +161,4 @@ def _vendor_setting_names(subject: AdapterUnderTest) -> list[str]:
 
     with mock.patch.object(RequestScope, "read_vendor", read_vendor), suppress(SabirError):
         subject.request_for([QUESTION])
-    return list(dict.fromkeys(name for model in models for name in model.model_fields))
+    return models

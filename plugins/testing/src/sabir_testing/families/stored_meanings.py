@@ -7,17 +7,21 @@ body with one list replaced by a text, or with an unknown field in a medium â”€â
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import product
 from typing import Any
 
 import pytest
 from sabir import DecodedHistory, MediaPart, Message, Settings
+from sabir.errors import SettingsInvalid
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
+from sabir_testing.families.lossless_requests import accepted_values, vendor_models
 from sabir_testing.families.requests import OPTIONS, QUESTION, SUN
 from sabir_testing.families.stored_requests import (
     FEATURES,
     TEMPORARY,
+    UNKNOWN_FIELD,
     check_change,
     check_unknown_field,
     count_usual_losses,
@@ -30,6 +34,8 @@ from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, re
 
 STRANGE = "kit-strange-text"
 """The text that replaces a list."""
+NAMES_OF_MEDIA = ("name", "filename", "title")
+"""Fields in which APIs have the name of a medium."""
 ERROR_FIELDS = ("error_type", "error_message", "retryable")
 """The fields of an error that a stored request may lack."""
 
@@ -48,10 +54,28 @@ class StoredMeaningCases(Suite):
         for sample in SETTINGS[setting][:2] if setting != "option_choice" else SETTINGS[setting]:
             _check_setting(subject, setting, Settings.model_validate({setting: sample}))
 
+    def test_a_stored_vendor_setting_is_read_as_the_setting(self, subject: AdapterUnderTest) -> None:
+        """If a vendor setting changes a request and is no loss, `decode_history` reads its field as the vendor setting
+        or a neutral one, not as a field in `extra_body`, which is sent unchecked.
+        """
+        plain = subject.request_for([QUESTION])
+        for name, content in _vendor_samples(subject) if reads_requests(subject) else ():
+            settings = Settings(vendor={subject.target.provider: {name: content}})
+            with suppress(SettingsInvalid, TypeError):
+                request = subject.request_for([QUESTION], settings=settings)
+                body, before = json.loads(request.body), json.loads(plain.body)
+                decoded = read_back(subject, body) if not request.losses else None
+                changed = [field for field in body if body[field] != before.get(field)]
+                extra = [field for field in changed if decoded and field in _extra_fields(decoded)]
+                what = f"decode_history reads the field {', '.join(extra)} of the vendor setting {name}={content!r} as"
+                request.expect(
+                    not extra, f"{what} a field in extra_body; set History.vendor_model, or read the setting"
+                )
+
     def test_a_stored_message_is_read_as_what_it_is(self, subject: AdapterUnderTest) -> None:
-        """If a request was rendered without losses, `decode_history` reads as many media, calls, results and system
-        messages as were sent, and no result without parts as parts. Read as opaque parts or as fields of this vendor,
-        they could not be sent to other vendors.
+        """If a request was rendered without losses, `decode_history` reads as many media, refusals, calls, results and
+        system messages as were sent, and no result without parts as parts. Read as opaque parts or as fields of this
+        vendor, they could not be sent to other vendors.
         """
         for feature, decoded, request in _features_read(subject):
             sent, read = _count_kinds(request.history), _count_kinds(decoded.messages)
@@ -130,13 +154,13 @@ class StoredMeaningCases(Suite):
             is_read = decoded is not None or field == "error_message"
             request.expect(is_read, f"{what}; read it with a default for {field}")
             results = [message.result for message in decoded.messages if message.result] if decoded else []
-            for empty in [each for each in results if each.is_error and getattr(each, field) == ""]:
-                what = f"decode_history reads the error of a call without {format_path(path)} with an empty {field}"
-                request.expect(not empty, f"{what}; use another default")
+            is_empty = any(each.is_error and getattr(each, field) == "" for each in results)
+            what = f"decode_history reads the error of a call without {format_path(path)} with an empty {field}"
+            request.expect(not is_empty, f"{what}; use another default")
 
     def test_unknown_fields_of_stored_media_are_kept(self, subject: AdapterUnderTest) -> None:
         """A field that `decode_history` does not know, in any object of a message with a medium, is in the next request
-        or in a loss, or the request is refused (law 2).
+        or in a loss, or the request is refused (law 2). So is the name of a medium as bytes.
         """
         for modality, form in product(MODALITIES, FORMS):
             part, mark = medium(modality, form, subject.target.provider)
@@ -147,7 +171,8 @@ class StoredMeaningCases(Suite):
             if (usual := count_usual_losses(subject, body)) is None:
                 continue
             for path in _paths_below_messages(subject, body, dict):
-                check_unknown_field(subject, body, path, usual)
+                for field in (UNKNOWN_FIELD, *(NAMES_OF_MEDIA if form == "bytes" else ())):
+                    check_unknown_field(subject, body, path, usual, field)
 
     def test_a_text_in_place_of_a_list_is_not_read(self, subject: AdapterUnderTest) -> None:
         """If a stored request has a text where the API has a list, `decode_history` refuses the request, reports a
@@ -204,6 +229,13 @@ def _check_setting(subject: AdapterUnderTest, setting: str, sample: Settings) ->
     request.expect(actual == expected, f"{what}; return the setting", details=details)
 
 
+def _vendor_samples(subject: AdapterUnderTest) -> Iterator[tuple[str, object]]:
+    """Yield the names of the vendor settings, each with the first of their values that the dialect accepts."""
+    for model in vendor_models(subject):
+        for name in model.model_fields:
+            yield from ((name, content) for content in accepted_values(model, name)[:1])
+
+
 def _names_more(request: RenderedHistory, plain: RenderedHistory, name: str) -> bool:
     """Return whether a request contains a text more often than another request."""
     one, other = ([*strings(json.loads(each.body))].count(name) for each in (request, plain))
@@ -224,9 +256,12 @@ def _places_of(body: Any, content: object) -> Iterator[JSONPath]:
 
 
 def _count_kinds(history: Sequence[Message]) -> dict[str, int]:
-    """Return the numbers of media of each modality, of calls, of results and of system messages."""
+    """Return the numbers of media of each modality, of reasoning and refusals, of calls, of results and of system
+    messages.
+    """
     parts = [part for message in history for part in message.parts]
     counts = Counter[str](part.modality for part in parts if isinstance(part, MediaPart))
+    counts.update(part.kind for part in parts if part.kind in ("reasoning", "refusal"))
     counts.update(message.kind for message in history if message.kind != "parts")
     counts.update("system message" for message in history if message.policy == "system")
     counts.update("result of parts" for message in history if message.result and message.result.parts)

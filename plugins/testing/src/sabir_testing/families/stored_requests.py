@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
-from sabir import DecodedHistory, Message, Option, ReasoningPart, Settings, TextPart
+from sabir import DecodedHistory, Message, Option, ReasoningPart, RefusalPart, Settings, TextPart
 from sabir.authoring import JSONValue
 
 from sabir_testing.families.decoding_laws import read_back, reads_requests
@@ -92,6 +92,12 @@ def _with_reasoning(subject: AdapterUnderTest) -> StoredFeature:
     return StoredFeature([QUESTION, thought, message_by("user", "Why?")])
 
 
+def _with_refusal(subject: AdapterUnderTest) -> StoredFeature:
+    refusal = message_by(subject.adapter.speaks_as, RefusalPart(text="kit-refusal"))
+    refusal = refusal.model_copy(update={"origin": subject.scope().origin()})
+    return StoredFeature([QUESTION, refusal, message_by("user", "Why?")])
+
+
 FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     "options": lambda subject: StoredFeature([QUESTION], OPTIONS),
     **{f"option_choice.{each}": _with_setting("option_choice", choice) for each, choice in CHOICES.items()},
@@ -106,6 +112,7 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     "retryable error": _with_call(result_message("kit-call-1", **TEMPORARY)),
     "parallel calls": _with_call(result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", [1, None])),
     "reasoning": _with_reasoning,
+    "refusal": _with_refusal,
     "replies": _with_recordings,
 }
 """Feature → a conversation that uses it."""
@@ -195,11 +202,13 @@ def count_usual_losses(subject: AdapterUnderTest, body: JSONValue) -> int | None
     return None if decoded is None else len([*decoded.losses, *_try_again(subject, decoded).losses])
 
 
-def check_unknown_field(subject: AdapterUnderTest, body: JSONValue, path: JSONPath, usual: int) -> None:
+def check_unknown_field(
+    subject: AdapterUnderTest, body: JSONValue, path: JSONPath, usual: int, field: str = UNKNOWN_FIELD
+) -> None:
     """Raise ConformanceFailure if `decode_history` ignores an unknown field in the object at a path of a request."""
-    changed = replace_at(body, path, {**member_at(body, path), UNKNOWN_FIELD: UNKNOWN_VALUE})
+    changed = replace_at(body, path, {**member_at(body, path), field: UNKNOWN_VALUE})
     where = format_path(path) or "the body itself"
-    check_change(subject, changed, usual, UNKNOWN_VALUE, f"the unknown field {UNKNOWN_FIELD!r} in {where}")
+    check_change(subject, changed, usual, UNKNOWN_VALUE, f"the unknown field {field!r} in {where}")
 
 
 def check_change(subject: AdapterUnderTest, changed: JSONValue, usual: int, text: str, change: str) -> None:

@@ -56,7 +56,7 @@ class EmbeddingCases(Suite):
             what = f"the path of an embedding request is {request.path!r}; expected a path such as '/embeddings'"
             expect(re.match(r"/[^\s/]", request.path), what)
             what = f"the model {model!r} is neither in the path {request.path!r} nor in the body; add it to one"
-            expect(model in unquote(request.path) or model in _text_of(request), what, rendering=request)
+            expect(model in unquote(request.path) or model in _body_text(request), what, rendering=request)
             unnamed = [path for path in paths_in(json.loads(request.body_bytes)) if path and path[-1] == ""]
             where = " and ".join(format_path(path[:-1]) or "the body itself" for path in unnamed)
             what = f"a field of an embedding request has an empty name, in {where}; name the field"
@@ -124,7 +124,7 @@ class EmbeddingCases(Suite):
                 expected = b"".join(array("f", vector).tobytes() for vector in vectors)
                 is_complete = decoded.output.buffer == expected and decoded.output.dimensions == len(vectors[0])
                 expect(is_complete, f"decoded {decoded.output}, not the stated vectors", details={"the response": body})
-                _check_usage(decoded.usage, body)
+                _check_embedding_usage(decoded.usage, body)
 
     def test_an_embedding_error_is_a_call_error(self, subject: AdapterUnderTest) -> None:
         """`decode_error` returns a CallError with the status and the provider's name, also for a body that is not
@@ -152,14 +152,14 @@ def _client(
 
 
 def _body(subject: AdapterUnderTest, operation: Embeddings, call: EmbeddingCall) -> str:
-    return _text_of(_client(subject, operation).render(call))
+    return _body_text(_client(subject, operation).render(call))
 
 
-def _text_of(request: Rendering) -> str:
+def _body_text(request: Rendering) -> str:
     return json.dumps(json.loads(request.body_bytes), ensure_ascii=False)
 
 
-def _check_usage(usage: Usage, body: str) -> None:
+def _check_embedding_usage(usage: Usage, body: str) -> None:
     """Raise ConformanceFailure if the number of input tokens in a response is not read, or output tokens are."""
     leaves = [leaf for leaf in walk(json.loads(body)) if leaf.path and not leaf.is_name]
     named = {leaf.value for leaf in leaves if side_of_usage(str(leaf.path[-1])) == "input_tokens"}

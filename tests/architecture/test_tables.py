@@ -43,6 +43,7 @@ LEFT_OUT: Mapping[str, str] = {
     "sabir_google.settings.MEDIA_HINTS": "audio",
     "sabir_mcp.contents.MODALITIES": "document",
     "sabir_openai.chat_encode._MEDIA": "document",
+    "sabir_testing.families.contract.OWN_PARTS": "media native_call native_result text",
     "sabir_testing.kit.request_contents._BLOCKS": "media reasoning refusal text",
     "sabir_testing.scripted.api._ASSISTANT_PARTS": "media native_call native_result text",
     "sabir_openai.chat_request.FIELDS": "option_choice parallel_options prompt_cache response_format",

@@ -89,6 +89,13 @@ def _without_name(part: Body) -> Body:
     return {name: each for name, each in part.items() if name != "name"}
 
 
+def optionless(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """Options are read as a field that only this vendor knows."""
+    decoded: DecodedHistory = own(body, scope)
+    settings = Settings(extra_body={"tools": json.loads(body).get("tools")}).laid_over(decoded.settings)
+    return decoded.model_copy(update={"settings": settings, "options": ()}) if decoded.options else decoded
+
+
 def dressed(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """A text as the result of a call is read as a part."""
     decoded: DecodedHistory = own(body, scope)
@@ -256,6 +263,7 @@ BROKEN: Mapping[str, Breakage] = {
     "test_a_text_in_place_of_a_list_is_not_read": reading(spelt),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (MESSAGE, "options are an unknown field"): changed(decode_history=optionless),
     (MESSAGE, "a refusal is a part of this vendor"): changed(decode_history=opaque_refusals),
     (FIELDS, "the names of media are forgotten"): parts(_without_name),
     (MESSAGE, "a text of a result is a part"): changed(decode_history=dressed),

@@ -147,6 +147,7 @@ BROKEN: Mapping[str, Breakage] = {
     f"{FEATURE}[error]": parts(_without_error),
     f"{FEATURE}[retryable error]": parts(_without_retryable),
     f"{FEATURE}[parallel calls]": parts(_replaced("[1,null]", "[1]")),
+    f"{FEATURE}[error of parts]": parts(_replaced("kit-detail", "kit")),
     f"{FEATURE}[refusal]": parts(lambda part: {**part, "text": "No."} if part.get("type") == "refusal" else part),
     f"{FEATURE}[replies]": lost(lambda part: part.get("type") == "thought"),
     NESTED: reading(_known_of_tools),

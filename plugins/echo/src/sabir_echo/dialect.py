@@ -36,6 +36,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {"done": "stop", "call": "option_ca
 KNOWN_FIELDS = {"model", "options", "settings", "messages"}
 ITEM_FIELDS = {"from", "text", "call", "answers", "failed"}
 CALL_FIELDS = {"id", "name", "arguments"}
+ERROR_FIELDS = {"type", "retryable"}
 ERROR_TYPE = "failed"
 """The `error_type` of an error in a stored request that names none."""
 
@@ -146,8 +147,9 @@ def _decode_item(
     item: Mapping[str, JSONValue], calls: dict[str, str], scope: DecodeScope
 ) -> sabir.PartsPayload | sabir.OptionCallPayload | sabir.OptionResultPayload:
     """Return the payload of one item. `calls` maps the ids of earlier calls to option names, and is updated."""
-    call = item.get("call")
-    if unknown := unknown_fields(item, ITEM_FIELDS) or unknown_fields(call or {}, CALL_FIELDS):
+    call, error = item.get("call"), object_or_empty(item.get("failed"))
+    known = ((item, ITEM_FIELDS), (call or {}, CALL_FIELDS), (error, ERROR_FIELDS))
+    if unknown := [name for fields, names in known for name in unknown_fields(fields, names)]:
         raise HistoryInvalid(
             f"an item has the unknown fields {', '.join(unknown)}, which echo cannot keep; remove them"
         )
@@ -162,7 +164,6 @@ def _decode_item(
     name, failed = calls[item["answers"]], item["failed"]
     outcome: dict[str, JSONValue] = {"result": item["text"]}
     if failed:
-        error = object_or_empty(failed)
         outcome = {"is_error": True, "error_message": item["text"], "retryable": error.get("retryable")}
         outcome["error_type"] = error.get("type") or ERROR_TYPE
     return sabir.OptionResultPayload(invocation_id=item["answers"], option_name=name, **outcome)

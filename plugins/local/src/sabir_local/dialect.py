@@ -57,6 +57,8 @@ def _adapt_tool_choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[
 
 
 def _choice_fields(choice: str) -> Mapping[str, JSONValue]:
+    if choice not in EXPECTS_CALL:
+        return {"tool_choice": choice}  # a word of a vendor setting, which the server may know
     expects_call = {"expects_call": EXPECTS_CALL[choice]}
     fields: dict[str, JSONValue] = {"tool_choice": choice, "chat_template_kwargs": expects_call}
     return fields | ({"parallel_tool_calls": False} if choice == "required" else {})

@@ -27,6 +27,7 @@ from sabir_testing.kit.suite import AdapterUnderTest, Suite, since_api
 from sabir_testing.reading import JSONPath, format_path, member_at, paths_in, replace_at, strings, walk
 
 INSTRUCTED = message_by("system", INSTRUCTION)
+STRANGE = "kit-strange-text"
 WORDS = ("kit-first-words", "kit-later-words")
 """The texts of the user and the model in the stored request."""
 
@@ -102,6 +103,24 @@ class LosslessHistoryCases(Suite):
             is_decided = cause is None or isinstance(cause, SabirError)
             details = {"the request": json.dumps(changed)}
             expect(is_decided, f"{what} HistoryInvalid, or read it with a loss", details=details)
+
+    def test_a_strange_value_of_a_field_is_kept(self, subject: AdapterUnderTest) -> None:
+        """If a field of a stored request with settings has a text that the dialect does not know, or the name of an
+        option is empty, the change is in the next request or in a loss, or the request is refused (law 2).
+        """
+        body, usual = _stored_request(subject)
+        for name in SETTINGS if usual is not None else ():
+            sample = Settings.model_validate({name: SETTINGS[name][0]})
+            request = subject.try_render([QUESTION], OPTIONS, sample)
+            sent = json.loads(request.body or b"{}")
+            ordinary = count_usual_losses(subject, sent)
+            for field in [each for each, text in sent.items() if isinstance(text, str) and ordinary is not None]:
+                changed, change = {**sent, field: STRANGE}, f"the unknown text {STRANGE!r} in {field!r}"
+                if field not in body or body[field] != sent[field]:
+                    check_change(subject, changed, ordinary or 0, f'"{field}":"{STRANGE}"', change)
+        names = [leaf.path for leaf in walk(body) if leaf.value == OPTIONS[0].name and not leaf.is_name and leaf.path]
+        for path in names if usual is not None else ():
+            check_change(subject, replace_at(body, path, ""), usual or 0, '":""', f"the empty {format_path(path)}")
 
     def test_a_refused_field_is_named(self, subject: AdapterUnderTest) -> None:
         """If `decode_history` raises HistoryInvalid for a field of the request with a number in place of its content,

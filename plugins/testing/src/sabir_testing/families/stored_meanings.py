@@ -73,15 +73,21 @@ class StoredMeaningCases(Suite):
                 )
 
     def test_a_stored_message_is_read_as_what_it_is(self, subject: AdapterUnderTest) -> None:
-        """If a request was rendered without losses, `decode_history` reads as many media, refusals, calls, results and
-        system messages as were sent, and no result without parts as parts. Read as opaque parts or as fields of this
-        vendor, they could not be sent to other vendors.
+        """If a request was rendered without losses, `decode_history` reads as many media, refusals, calls, results,
+        system messages and options as were sent, and no result without parts as parts. Read as opaque parts or as
+        fields of this vendor, they could not be sent to other vendors.
         """
         for feature, decoded, request in _features_read(subject):
             sent, read = _count_kinds(request.history), _count_kinds(decoded.messages)
+            if feature == "error of parts":  # APIs without a place for errors have its message among the texts
+                sent, read = ({**counts, "result of parts": 0} for counts in (sent, read))
             what = f"decode_history reads a request with {feature}, which has {sent or 'no media and no calls'}, as"
             details = {"what decode_history returned": [*map(describe_message, decoded.messages)]}
             request.expect(read == sent, f"{what} {read or 'messages without them'}", details=details)
+            if not feature.startswith("option_choice"):  # APIs without a choice offer no option, or one
+                offered, options = len(FEATURES[feature](subject).options), len(decoded.options)
+                what = f"decode_history reads {options} options from a request with {feature}, which has {offered}"
+                request.expect(options == offered, f"{what}; read the declarations")
 
     def test_stored_messages_of_the_model_have_its_origin(self, subject: AdapterUnderTest) -> None:
         """The messages of the model that `decode_history` returns have the provider, dialect and model of the target in
@@ -264,7 +270,8 @@ def _count_kinds(history: Sequence[Message]) -> dict[str, int]:
     counts.update(part.kind for part in parts if part.kind in ("reasoning", "refusal"))
     counts.update(message.kind for message in history if message.kind != "parts")
     counts.update("system message" for message in history if message.policy == "system")
-    counts.update("result of parts" for message in history if message.result and message.result.parts)
+    results = [message.result for message in history if message.result]
+    counts.update("result of parts" for result in results if result.parts)
     return dict(sorted(counts.items()))
 
 

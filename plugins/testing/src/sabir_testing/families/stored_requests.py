@@ -110,6 +110,7 @@ FEATURES: Mapping[str, Callable[[AdapterUnderTest], StoredFeature]] = {
     "last result": lambda subject: StoredFeature([QUESTION, SUN, result_message("kit-call-1", "kit-bright")], OPTIONS),
     "error": _with_call(error_result("kit-call-1", "kit-no-such-word")),
     "retryable error": _with_call(result_message("kit-call-1", **TEMPORARY)),
+    "error of parts": _with_call(result_message("kit-call-1", parts=(TextPart(text="kit-detail"),), **TEMPORARY)),
     "parallel calls": _with_call(result_message("kit-call-1", "kit-bright"), result_message("kit-call-2", [1, None])),
     "reasoning": _with_reasoning,
     "refusal": _with_refusal,
@@ -178,8 +179,9 @@ class StoredRequestCases(Suite):
 
 
 def _body_of_many_features(subject: AdapterUnderTest) -> Any:  # any JSON value
-    answer = result_message("kit-call-1", {"kit_page": 1})
-    history = [QUESTION, message_by("llm", "Yes."), QUESTION, SUN, answer, message_by("user", "So?")]
+    moon, answer = call_message("kit-call-2", {"kit_word": "kit-moon"}), result_message("kit-call-1", {"kit_page": 1})
+    calls = [SUN, answer, moon, result_message("kit-call-2", **TEMPORARY)]
+    history = [QUESTION, message_by("llm", "Yes."), QUESTION, *calls, message_by("user", "So?")]
     return json.loads(subject.must_render(history, OPTIONS, Settings(max_output_tokens=5001)).body_bytes)
 
 

@@ -57,6 +57,7 @@ class AcmeHistory(History):
                 text = only.text if isinstance(only, TextPart) and only.state is None else None
                 self.add_result(call_id, parts if text is None else text, place)
                 continue
+            self.add_losses_of_unknown_fields(error, {"type", "message", "retryable"}, f"{place}.error", NO_PLACE)
             failure = {f"error_{name}": text_or_empty(error.get(name)) or "failed" for name in ("type", "message")}
             self.add_result(call_id, parts, place, is_error=True, retryable=error.get("retryable"), **failure)
 

@@ -90,6 +90,9 @@ BROKEN: Mapping[str, Breakage] = {
     ),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
+    (LIMITS, "a limit has no name"): Breakage(
+        provider=offering({key: replace(each, limits={"": 100}) for key, each in operations().items()})
+    ),
     (TOGETHER, "a name is another operation's"): Breakage(
         provider=offering({**operations(), "batches.status": operations()["batches.create"]})
     ),

@@ -139,6 +139,7 @@ FAULTS: Mapping[tuple[str, str], Breakage] = {
     (LACKS, "the state of a call is an empty object"): changed(decode=stateful),
     **both_ways(DETAILS, "the id is repeated", talkative),
     (DETAILS, "the arguments of a call are in its state"): changed(decode=repetitive),
+    (TOKENS, "every question has the same tokens"): asked(lambda usage: {**usage, "input": 5}),
     (TOKENS, "the tokens of the answer are counted"): asked(lambda usage: {**usage, "input": usage["output"]}),
     (DETAILS, "the id of a call is in its state"): changed(decode=identified),
 }

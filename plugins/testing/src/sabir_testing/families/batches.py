@@ -45,13 +45,14 @@ class BatchCases(Suite):
             expect(operation.name.partition(".")[2] == key, what)
 
     def test_the_limits_of_operations_are_positive(self, subject: AdapterUnderTest) -> None:
-        """The limits of each operation in `provider.operations()` are whole numbers from 1. With the limit 0, a program
-        could not send anything.
+        """The limits of each operation in `provider.operations()` have names, and are whole numbers from 1. With the
+        limit 0, a program could not send anything.
         """
         every: Operations = getattr(subject.provider, "operations", dict)()
         for key, operation in every.items():
-            wrong = {name: limit for name, limit in operation.limits.items() if type(limit) is not int or limit < 1}
-            expect(not wrong, f"the operation {key!r} has the limits {wrong}; expected whole numbers from 1")
+            limits = operation.limits.items()
+            wrong = {name: limit for name, limit in limits if not name or type(limit) is not int or limit < 1}
+            expect(not wrong, f"the operation {key!r} has the limits {wrong}; expected names and whole numbers from 1")
 
     def test_a_batch_is_answered(self, subject: AdapterUnderTest) -> None:
         """A batch of two requests and one that the service refuses, sent to a service on this machine, ends, and the

@@ -111,8 +111,9 @@ class FurtherReplyCases(AnswerCases):
             expect(not is_repeated, f"the details of {answer.label} repeat the reply's usage; leave it out")
 
     def test_input_tokens_do_not_depend_on_the_answer(self, service: Service) -> None:
-        """A limit of the answer does not change `usage.input_tokens`. This is tested for services on this machine
-        (`asks_live`), which are asked a question of four words, with and without a limit.
+        """A limit of the answer does not change `usage.input_tokens`, and a longer question has more of them. This is
+        tested for services on this machine (`asks_live`), which are asked a question of four words with a low and a
+        high limit, and a longer one.
         """
         subject = service.subject
         if not service.suite.asks_live or service.refused_need("max_tokens", WHOLE):
@@ -123,6 +124,9 @@ class FurtherReplyCases(AnswerCases):
         counts = [reply.usage.input_tokens for reply in replies]
         what = f"usage.input_tokens of one question is {counts[0]} with the limit {limits[0]}, and {counts[1]} with the"
         expect(counts[0] == counts[1], f"{what} limit {limits[1]}; count the tokens of the question")
+        longer = subject.adapter.complete_sync([message_by("user", "One two three four. " * 9)]).usage.input_tokens
+        what = f"usage.input_tokens is {counts[0]} for a question, and {longer} for one that is nine times as long"
+        expect(None in (longer, counts[0]) or (longer or 0) > (counts[0] or 0), f"{what}; count all its tokens")
 
     def test_a_stream_has_no_further_details(self, service: Service) -> None:
         """With `answers_repeat`, the details of a streamed reply have no name that the details of the complete reply to

@@ -271,7 +271,7 @@ def _count_kinds(history: Sequence[Message]) -> dict[str, int]:
     counts.update(message.kind for message in history if message.kind != "parts")
     counts.update("system message" for message in history if message.policy == "system")
     results = [message.result for message in history if message.result]
-    counts.update("result of parts" for result in results if result.parts)
+    counts.update("result of parts" for each in results if each.parts)
     return dict(sorted(counts.items()))
 
 

@@ -130,18 +130,24 @@ def freeze(value: JSONValue) -> JSONValue:
 
     A FrozenDict, a FrozenList and any other value is returned unchanged.
     """
-    # Loops, because comprehensions would put more frames on the stack for each level.
+    # Loops, because comprehensions would put more frames on the stack for each level. Most values are strings and
+    # numbers, so a call for each of them would take most of the time.
     if type(value) is dict:
-        fields = {}
+        fields: FrozenDict = _new_dict(FrozenDict)
         for key, item in value.items():
-            fields[key] = freeze(item)
-        return FrozenDict(fields)
+            _set_item(fields, key, freeze(item) if type(item) in _MUTABLE else item)
+        return fields
     if type(value) is list or type(value) is tuple:
-        items = []
+        items: FrozenList = _new_list(FrozenList)
         for item in value:
-            items.append(freeze(item))
-        return FrozenList(items)
+            _append(items, freeze(item) if type(item) in _MUTABLE else item)
+        return items
     return value
+
+
+_MUTABLE = frozenset((dict, list, tuple))
+"""The types that `freeze` converts."""
+_new_dict, _set_item, _new_list, _append = dict.__new__, dict.__setitem__, list.__new__, list.append
 
 
 class JSONText(str):

@@ -373,7 +373,10 @@ class BlockDelta(Frozen):
         """Return a delta event, without validation, from values that must be valid. For dialects, because this is
         faster than the constructor.
         """
-        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, _DELTA_FIELDS)
+
+
+_DELTA_FIELDS = frozenset(BlockDelta.model_fields)
 
 
 class BlockEnd(Frozen):

@@ -99,7 +99,7 @@ class Usage(StoredModel):
             "reasoning_tokens": reasoning_tokens,
             "details_json": encode_json(details),
         }
-        return cls.construct_unchecked(values, set(values))
+        return cls.construct_unchecked(values, values.keys())
 
     def __str__(self) -> str:
         """Return the input and output tokens as one line, such as "12 in, ? out"; "?" is an unknown number."""

@@ -354,7 +354,7 @@ def read_usage(figures: JSONValue) -> Usage:
         usage,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        cache_read_tokens=first_whole_number(cached, *(usage.get(name) for name in _CACHED_FIELDS)),
+        cache_read_tokens=first_whole_number(cached, *map(usage.get, _CACHED_FIELDS)),
         cache_write_tokens=first_whole_number(written, usage.get("cache_creation_input_tokens")),
         reasoning_tokens=reasoning,
     )

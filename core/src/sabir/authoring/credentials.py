@@ -32,7 +32,7 @@ _NOTHING = SecretStr("")
 _NONE: PassedValues = FrozenDict()
 
 
-_Looks: TypeAlias = Mapping[str, Sequence[tuple[int, str, SecretStr]]]
+_Places: TypeAlias = Mapping[str, Sequence[tuple[int, str, SecretStr]]]
 """Credential's name → its places, in order: the rank of the kind of place, the place, and the value there."""
 
 
@@ -43,7 +43,7 @@ class FoundCredential(NamedTuple):
     (with its section for a profile), or "default"; None if a required value is missing. `searched` are the places that
     were read, in order. `value` is the value, also a default; "" if the value is missing or optional and not set.
     `is_used` is False if requests use another alternative. If no alternative is complete, it is True for all of them,
-    or for those of which the user passed a value.
+    or only for the alternatives with a value that the user passed.
     """
 
     credential: Credential
@@ -127,13 +127,13 @@ class KeySource:
         Raises CredentialsMissing if a required value is missing, also if a function returned an empty one; the message
         names the alternatives, if there are any, and says where to set the value. Also raises CredentialsMissing if a
         value cannot be part of an HTTP header, because it has a space, a control character or a non-ASCII character;
-        paths of `Credential.files` may. Raises SettingsInvalid if a function returned a mapping with names that are not
-        credentials, or with a value that is part of the URL.
+        only paths of `Credential.files` may have them. Raises SettingsInvalid if a function returned a mapping with
+        names that are not credentials, or with a value that is part of the URL.
         """
         if self._ask:
             passed = self._name_values(self._ask())
-            if late := [each.name for each in self._credentials if each.in_url and each.name in passed]:
-                wrong = f"returned {', '.join(late)}, which is part of the URL; pass a mapping, or set a variable"
+            if url_names := [each.name for each in self._credentials if each.in_url and each.name in passed]:
+                wrong = f"returned {', '.join(url_names)}, which is part of the URL; pass a mapping, or set a variable"
                 raise SettingsInvalid(f"api_key= of {self._provider} {wrong}")
             return self._look_up(passed)
         if self._values is None:
@@ -160,6 +160,9 @@ class KeySource:
         return {name: SecretStr(value) for name, value in api_key.items()}
 
     def _look_up(self, passed: PassedValues) -> Values:
+        """Return the values of the credentials that requests use, without empty ones. Raises CredentialsMissing for a
+        missing value and for a value that cannot be part of a header.
+        """
         results = [each for each in KeySource.find(self._credentials, passed) if each.is_used]
         if any(each.source is None for each in results):
             raise CredentialsMissing(f"{self._provider} {_describe_missing(results)}", provider=self._provider)
@@ -170,7 +173,7 @@ class KeySource:
         return tuple((each.credential.name, each.value) for each in results if each.value)
 
 
-def _find_together(credentials: Sequence[Credential], looks: _Looks) -> dict[str, FoundCredential]:
+def _find_together(credentials: Sequence[Credential], looks: _Places) -> dict[str, FoundCredential]:
     """Return the results of credentials that are used together, by name. All secret values come from one place."""
     secret = [look for each in credentials if each.secret for look in looks[each.name]]
     places = [place for place, source, value in secret if value or source == _ARGUMENT]
@@ -210,9 +213,9 @@ def _describe_missing(results: Sequence[FoundCredential]) -> str:
 
 
 def _describe_state(results: Sequence[FoundCredential]) -> str:
-    had = [f"{each.name} ({each.source})" for each in results if each.value]
+    available = [f"{each.name} ({each.source})" for each in results if each.value]
     names = " and no ".join(each.name for each in results if each.source is None)
-    return f"{' and '.join(had) + ' but ' if had else ''}no {names}"
+    return f"{' and '.join(available) + ' but ' if available else ''}no {names}"
 
 
 def _ways(credentials: Iterable[Credential]) -> list[str]:

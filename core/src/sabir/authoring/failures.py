@@ -185,10 +185,10 @@ class ErrorTable:
         if error.__cause__ is not None and _is_a(error, "APIConnectionError", self.modules):
             error = error.__cause__
         modules = (*self.modules, *HTTP_MODULES)
-        for name, kind, words in (*RAISED, *self.raised):
+        for name, kind, text in (*RAISED, *self.raised):
             if _is_a(error, name, modules):
                 variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
-                advice = words.replace("base_url", url_source) + (f"; also check {variables}" if variables else "")
+                advice = text.replace("base_url", url_source) + (f"; also check {variables}" if variables else "")
                 message = f"{provider} {advice} ({_describe_exception(error, name)})"
                 return kind(message, provider=provider) if kind else None
         return None

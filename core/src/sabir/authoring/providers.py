@@ -282,6 +282,9 @@ class SDKProvider(ABC):
         return next(filter(os.environ.get, self.url_variables), "") or " and ".join(map(str, sources)) or "base_url"
 
     def _url_credentials(self, access: Access) -> list[FoundCredential]:
+        """Look up the credentials that are part of the URL. Raises SettingsInvalid for a value that a URL cannot
+        contain.
+        """
         passed = access.api_key if isinstance(access.api_key, Mapping) else {}
         credentials = [each for each in self.credentials if each.in_url]
         results = KeySource.find(credentials, {name: SecretStr(text) for name, text in passed.items()})

@@ -44,8 +44,8 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 
 
 def did_you_mean(name: str, known: Collection[str], otherwise: str, *, cutoff: float = 0.6) -> str:
-    """Return the question whether the most similar known name was meant; `otherwise` if none is similar. `cutoff` is
-    the least similarity, from 0 to 1.
+    """Return "did you mean …?" with the known name that is most similar to `name`, or `otherwise` if none is similar.
+    `cutoff` is the least similarity that counts, from 0 to 1.
     """
     near = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
     return f"did you mean {near[0]!r}?" if near else otherwise
@@ -231,7 +231,7 @@ def conceal(error: BaseException, secrets: Collection[str]) -> None:
 
 def _mask(secret: str, text: str) -> str:
     for length in range(len(secret), LEAST_SECRET - 1, -1):
-        for cut in ("",) if length == len(secret) else ("…", r"\u2026"):
+        for cut in ("",) if length == len(secret) else ("…", r"\u2026"):  # the second is the first, escaped in JSON
             text = text.replace(f"{secret[:length]}{cut}", f"[a secret]{cut}")
             text = text.replace(f"{cut}{secret[-length:]}", f"{cut}[a secret]")
     return text

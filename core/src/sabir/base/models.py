@@ -119,10 +119,10 @@ def _unknown_fields_error(model: "Frozen") -> PydanticCustomError:
 
 
 if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass as AsRead
+    from pydantic._internal._model_construction import ModelMetaclass as ModelMeta
 else:
 
-    class AsRead(type(BaseModel)):
+    class ModelMeta(type(BaseModel)):
         """The metaclass of models. `help()` shows a model's own methods and fields, without the members of
         BaseModel.
         """
@@ -134,7 +134,7 @@ else:
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
             members = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
             methods = {name for name, value in members.items() if callable(value) or isinstance(value, classmethod)}
-            return sorted(methods | (members.keys() - _PYDANTICS))
+            return sorted(methods | (members.keys() - _PYDANTIC_NAMES))
 
         @property
         def __signature__(cls) -> Signature:
@@ -157,7 +157,7 @@ else:
             """Do nothing: pydantic sets a signature of its own when it builds a validator."""
 
 
-_PYDANTICS = frozenset(vars(BaseModel))
+_PYDANTIC_NAMES = frozenset(vars(BaseModel))
 """The names that every model inherits from pydantic."""
 
 
@@ -179,7 +179,7 @@ def _shared_names(names: Set[str]) -> set[str]:
     return _NAME_SETS.get(key) or _NAME_SETS.setdefault(key, set(key))
 
 
-class Frozen(BaseModel, metaclass=AsRead):
+class Frozen(BaseModel, metaclass=ModelMeta):
     """Base class of immutable data, a pydantic model. Plugins use it for their vendor settings and hints.
 
     Unknown fields, and values that pydantic cannot convert to the field's type, raise pydantic's ValidationError. So

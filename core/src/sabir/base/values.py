@@ -197,10 +197,10 @@ class ObjectView(JSONView):
 def _encoder(*, sort_keys: bool) -> Callable[[JSONValue], str]:
     """Return a function that encodes compact JSON, faster than `json.dumps`.
 
-    It does not look for circular references, because a circle exceeds Python's recursion limit.
+    The function does not look for circular references, because they exceed Python's recursion limit anyway.
     """
-    written: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
-    encoder = json.JSONEncoder(**written, sort_keys=sort_keys, check_circular=False)
+    layout: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    encoder = json.JSONEncoder(**layout, sort_keys=sort_keys, check_circular=False)
     if c_make_encoder is None:  # an interpreter without json's encoder in C
         return encoder.encode
     pieces = c_make_encoder(None, encoder.default, encode_basestring, None, ":", ",", sort_keys, False, False)
@@ -332,12 +332,12 @@ def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
 
 _as_json = PlainSerializer(lambda text: None if text is None else from_json(text), return_type=Any)
 
-_value, _object = partial(encode_json, sort_keys=True), partial(_encode_object, sort_keys=True)
+_sorted_value, _sorted_object = partial(encode_json, sort_keys=True), partial(_encode_object, sort_keys=True)
 _any_schema, _object_schema = WithJsonSchema({}), WithJsonSchema({"type": "object"})
 
-JSONValueField = Annotated[Any, PlainValidator(_value), _as_json, _any_schema]
+JSONValueField = Annotated[Any, PlainValidator(_sorted_value), _as_json, _any_schema]
 """The type of a pydantic field that accepts any JSON value (hence Any) and stores it as JSONText with sorted keys."""
-JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_schema]
+JSONObjectField = Annotated[Any, PlainValidator(_sorted_object), _as_json, _object_schema]
 """The type of a pydantic field that accepts a JSON object and stores it as JSONText with sorted keys."""
 JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
 """The type of a pydantic field that accepts any JSON value and stores it as JSONText. The order of the keys is

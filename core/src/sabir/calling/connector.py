@@ -41,15 +41,15 @@ class Connector:
 
     async def aclose(self) -> None:
         """Close the sync client and the async client of the running event loop, if the connection created them."""
-        if (connection := self._take()) is not None:
+        if (connection := self._detach()) is not None:
             await connection.aclose()
 
     def close(self) -> None:
         """Close the sync client, if the connection created the client."""
-        if (connection := self._take()) is not None:
+        if (connection := self._detach()) is not None:
             connection.close()
 
-    def _take(self) -> Connection | None:
+    def _detach(self) -> Connection | None:
         with self._lock:
             connection, self.connection = self.connection, None
         return connection

@@ -474,7 +474,7 @@ _NO_ARGUMENTS = JSONText("{}")
 
 
 def _read_broken(body: bytes | str) -> JSONValue:
-    """Parse JSON with lone surrogates, which U+FFFD replaces. Return None for text that is not JSON."""
+    """Parse JSON, and replace lone surrogates in it by U+FFFD. Return None for text that is not JSON."""
     try:
         return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
     except NotJSON:

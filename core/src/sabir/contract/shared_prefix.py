@@ -36,7 +36,7 @@ class SharedPrefix(Frozen):
 
 
 class PromptRequest(NamedTuple):
-    """What counts of a request: where it goes, its body, the fields of the prompt in order, and the cache markers."""
+    """The facts about a request to compare: target, body, the prompt's fields in order, and the cache markers."""
 
     target: Target
     body: bytes
@@ -75,8 +75,8 @@ def _without_markers(request: PromptRequest) -> bytes:
 
 
 def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
-    """Return the length of the prompt in `before` if `after` has the same bytes up to the last message, which both
-    bodies end with. Return 0 if it has not, or if the bytes do not show that the messages are the last field.
+    """Return the length of the prompt in `before` if both bodies end with the list of messages and `after` only adds
+    messages. Return 0 otherwise, and if the bytes do not show that the messages are the last field.
 
     Most requests of a conversation grow like this, and comparing bytes is much faster than parsing two bodies.
     """
@@ -98,7 +98,7 @@ def _prompt_length(body: Mapping[str, Any], fields: Sequence[str]) -> int:
 
 
 def _compare(before: Mapping[str, Any], after: Mapping[str, Any], fields: Sequence[str]) -> tuple[int, str]:
-    """Return the length of the common beginning, and the path of the first difference; "" if `after` goes on."""
+    """Return the length of the common beginning, and the path of the first difference: "" if `after` only adds."""
     for number, name in enumerate(fields):
         one, other = before.get(name), after.get(name)
         if one == other or (name == fields[-1] and _continues(one, other)):

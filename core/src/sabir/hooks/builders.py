@@ -93,7 +93,7 @@ class MessageBuilder(_Builder):
         self._calls: list[OptionCall] = []
         self._calls_before_parts = 0
         self._assigned: dict[str, MediaPart] = {}
-        self._decider: str | None = None
+        self._call_policy: str | None = None
         self._built: Message | None = None
 
     @classmethod
@@ -125,7 +125,7 @@ class MessageBuilder(_Builder):
         if policy is not None:
             return cls(policy, role_hint, step, hooks)
         builder = cls(role_hint=role_hint, step_num=step, hooks=hooks)
-        builder._decider = _policy_of_model(anchor)
+        builder._call_policy = _policy_of_model(anchor)
         return builder
 
     def add_text(self, text: str) -> TextPart:
@@ -167,10 +167,10 @@ class MessageBuilder(_Builder):
         `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for an
         empty name and if `arguments` is not a JSON object.
         """
-        chosen = {"invocation_id": Message.new_id(), "option_name": name}
+        identity = {"invocation_id": Message.new_id(), "option_name": name}
         arguments = {} if arguments is None else arguments
-        payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
-        call = cast(OptionCall, self._make_message(payload, self._decider))
+        payload = OptionCallPayload.build("option call", **identity, arguments=arguments)
+        call = cast(OptionCall, self._make_message(payload, self._call_policy))
         if not self._parts:
             self._calls_before_parts += 1
         self._calls.append(call)
@@ -207,6 +207,9 @@ class MessageBuilder(_Builder):
         return [*self._calls[:before], self.to_message(), *self._calls[before:]]
 
     def _add_media(self, modality: Modality, prompt_hint: str | None, url: str | None, how: MediaDetails) -> MediaPart:
+        """Append a media part with a checked URL and an id. Raises BuilderError if hint and URL are swapped or the id
+        is taken.
+        """
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             call = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{call}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
@@ -221,6 +224,7 @@ class MessageBuilder(_Builder):
         return self._append_part(part)
 
     def _media_id(self, part: MediaPart) -> str:
+        """Return the id that a hook chooses; if none does, the next free `media-N`."""
         media = [each for each in self._parts if isinstance(each, MediaPart)]
         index = len(media) + 1
         if media_id := self._hooks.media_id(part, index):

@@ -59,7 +59,7 @@ class Hooks:
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
         self._plugins: dict[str, tuple[object, SimpleNamespace]] = {}
-        self._hook = _NOBODY
+        self._hook = _EMPTY_RELAY
         for plugin in plugins:
             self.register(plugin)
 
@@ -133,14 +133,14 @@ class Hooks:
     def call_answered(
         self, rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
     ) -> None:
-        """Call the plugins' `sabir_call_answered` after the headers of a response arrived. `call` is its number."""
+        """Call the plugins' `sabir_call_answered` after a response's headers arrived. `call` is the call's number."""
         if self._plugins:
             self._hook.sabir_call_answered(
                 rendering=rendering, status=status, headers=headers, attempt=attempt, call=call
             )
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
-        """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""
+        """Call the plugins' `sabir_call_ended` after a call got its complete reply. `call` is the call's number."""
         if self._plugins:
             self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
 
@@ -150,7 +150,7 @@ class Hooks:
             self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
 
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
-        """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
+        """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is the call's number."""
         if self._plugins:
             self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
@@ -186,7 +186,7 @@ def _relay_for(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.Hoo
     return manager.hook
 
 
-_NOBODY = _relay_for({})
+_EMPTY_RELAY = _relay_for({})
 """The relay that calls no plugin, shared by all Hooks without plugins."""
 
 
@@ -231,6 +231,8 @@ def _guard_hooks(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
 
 
 def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """Return a function that calls a plugin's hook, checks its result, and names the plugin in errors."""
+
     def call(*arguments: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
@@ -301,7 +303,7 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
 
 
 def _check_implementations(members: Mapping[str, Any], plugin: str) -> None:
-    """Raise PluginError for a hook without the mark, for one that is not a plain function, and for no hook at all."""
+    """Raise PluginError for a hook without `hookimpl`, a hook that is not a plain function, and if there is no hook."""
     marked = {name: is_wrapper for name, _, is_wrapper in _marked_hooks(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)

@@ -184,10 +184,10 @@ def _new_native(
         raise OptionInvalid(
             f"vendor[{SHARED!r}] of {kind}: each vendor's tool has parameters of its own; name the provider"
         )
-    instead = None if otherwise is None else _function_option(otherwise, kind)
+    replacement = None if otherwise is None else _function_option(otherwise, kind)
     try:
         return NativeOption.model_validate(
-            {"kind": kind, "name": name, "vendor": vendor, "otherwise": instead, **fields}
+            {"kind": kind, "name": name, "vendor": vendor, "otherwise": replacement, **fields}
         )
     except ValidationError as error:
         raise OptionInvalid(f"{kind}: {one_line(describe_validation_error(error))}") from None

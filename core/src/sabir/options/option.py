@@ -184,8 +184,8 @@ class Option(Frozen):
     def answer_sync(self, call: Message) -> Message:
         """Sync version of `answer`. The function runs in the calling thread.
 
-        Also raises OptionInvalid for a coroutine function. For another function that returns a coroutine, the error is
-        raised after the call of the function, and the coroutine is not run.
+        Also raises OptionInvalid for a coroutine function. If another function returns a coroutine, the error is raised
+        after the call of the function, and the coroutine does not run.
         """
         bound = self._bind(call, asynchronous=False)
         return bound if isinstance(bound, Message) else bound.run_sync()
@@ -211,7 +211,7 @@ class Option(Frozen):
         return (self,)
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
-        """Return the option's function, to run it. Raises OptionInvalid if there is none.
+        """Return the option's function if the caller can run it. Raises OptionInvalid if there is no function.
 
         `asynchronous` says whether the caller can await. If False, also raises OptionInvalid for a coroutine function.
         """
@@ -225,8 +225,8 @@ class Option(Frozen):
     def _bind(self, call: object, *, asynchronous: bool) -> "_BoundCall | Message":
         """Return the function with its arguments for a call, or an error result if they do not fit or were cut off.
 
-        Raises OptionInvalid like `check_runs`, for another call, and if a parameter that sabir fills in has no value
-        here.
+        Raises OptionInvalid like `check_runs`, for a message that is not a call of this option, and if a parameter that
+        sabir fills in has no value here.
         """
         function = self.check_runs(asynchronous=asynchronous)
         if not isinstance(call, Message) or call.call is None:
@@ -337,6 +337,7 @@ def option(
 
 
 def _as_option(candidate: object, index: int) -> Option:
+    """Return the Option for one item of `options=[…]`. Raises OptionInvalid with the item's index."""
     if isinstance(candidate, Option):
         return candidate
     if isinstance(candidate, type) and issubclass(candidate, BaseModel):

@@ -100,6 +100,7 @@ _TYPES: Mapping[str, Callable[[JSONValue], bool]] = {
 
 
 def _find_misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
+    """Yield a text for each place where a value does not fit a JSON schema. `place` is the path of the value, or ""."""
     if not isinstance(schema, dict):
         return
     where = f"{place}: " if place else ""
@@ -119,6 +120,7 @@ def _find_misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[s
 
 
 def _find_object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONValue], place: str) -> Iterator[str]:
+    """Yield the misfits of an object's members: missing, unknown or invalid ones."""
     prefix = f"{place}." if place else ""
     properties = properties if isinstance(properties := schema.get("properties"), dict) else {}
     for name in required if isinstance(required := schema.get("required"), list) else ():
@@ -155,7 +157,7 @@ def read_provided(function: str, parameters: Iterable[Parameter], hints: Mapping
 def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
     """Return the values that `__sabir_provide__` gives now for these parameters, by parameter name.
 
-    A parameter that has a default and no value now is left out. Raises OptionInvalid for a parameter that has neither.
+    A parameter without a value but with a default is left out. Raises OptionInvalid for a parameter that has neither.
     """
     values = {}
     for each in provided:
@@ -169,8 +171,8 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
 
 
 def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
-    """Return the arguments of a binder, with the values of the parameters that sabir fills in. Raises ArgumentsRefused
-    if the arguments do not fit, and OptionInvalid if a parameter has neither a value nor a default.
+    """Call a binder, and return its arguments with the values of the parameters that sabir fills in. Raises
+    ArgumentsRefused if the arguments do not fit, and OptionInvalid if a parameter has neither a value nor a default.
     """
     bound = binder(arguments)
     return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
@@ -234,8 +236,8 @@ class Signature(NamedTuple):
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
     def provide(self) -> dict[str, Any]:
-        """Return the values that the parameters in `provided`, which sabir fills in, have now, by name. A parameter
-        that has a default and no value now is left out. Raises OptionInvalid for a parameter that has neither.
+        """Return the present values of the parameters in `provided`, which sabir fills in, by name. A parameter without
+        a value but with a default is left out. Raises OptionInvalid for a parameter that has neither.
         """
         return values_of(self.provided)
 
@@ -276,6 +278,11 @@ def first_paragraph(documentation: str) -> str:
 def _read_parameters(
     function: AnyFunction, name: str, documentation: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
+    """Return pydantic field definitions for the parameters that the model fills in, these parameters, and the provided
+    ones.
+
+    Raises OptionInvalid for a parameter that JSON schema cannot describe.
+    """
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
     try:
@@ -283,8 +290,8 @@ def _read_parameters(
     except ValueError:
         raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
     provided = read_provided(name, (each for each in declared if each.name not in bound), hints)
-    not_the_models = {*bound, *(each.name for each in provided)}  # bound by the author, or filled in by sabir
-    parameters = tuple(each for each in declared if each.name not in not_the_models)
+    hidden = {*bound, *(each.name for each in provided)}  # bound by the author, or filled in by sabir
+    parameters = tuple(each for each in declared if each.name not in hidden)
     fields = {}
     for index, each in enumerate(parameters):
         _refuse_open_ended(each, name, hints)
@@ -293,6 +300,7 @@ def _read_parameters(
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
+    """Return the resolved annotations of a function. Raises OptionInvalid if an annotation cannot be resolved."""
     inner = Signature.unwrap(function)
     target = inner if inspect.isroutine(inner) else type(inner).__call__
     try:
@@ -305,6 +313,7 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
 
 
 def _refuse_open_ended(parameter: Parameter, name: str, hints: Mapping[str, Any]) -> None:
+    """Raise OptionInvalid for `*args`, `**kwargs`, an unbound `self`, and a parameter without an annotation."""
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
         raise OptionInvalid(f"option {name!r} has {parameter}, which a JSON schema cannot describe; {remedy}")

@@ -218,6 +218,7 @@ def split_provider_file(url: str) -> tuple[str, str]:
 
 
 def _check_web_url(url: str) -> None:
+    """Raise MediaRefused for a web URL that is too long, is invalid, or has no host."""
     if len(url) > 100_000:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have at most 100000")
     if _CONTROL.search(url) or "%00" in url:
@@ -234,6 +235,7 @@ def _check_web_url(url: str) -> None:
 
 
 def _check_data_url(url: str) -> None:
+    """Raise MediaRefused for a data URL that is too long, is empty, has invalid base64, or has a forbidden type."""
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(
             f"{shorten(url)} has more than {DATA_URL_CAP} characters; upload the content to the provider"

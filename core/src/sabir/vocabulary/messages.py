@@ -171,7 +171,7 @@ class OptionResultPayload(StoredModel):
     @property
     def error_text(self) -> str:
         """The error as JSON text, `{"error": {"type": …, "message": …, "retryable": …}}`. Fields that are None are left
-        out. Of use only if `is_error` is True.
+        out. Meaningful only if `is_error` is True.
         """
         error = {"type": self.error_type, "message": self.error_message, "retryable": self.retryable}
         return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
@@ -238,7 +238,7 @@ Payload = Annotated[
 
 
 _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayload: "result"}
-"""The property of a message that holds a payload."""
+"""The class of a payload → the property of the message that returns the payload. `repr` shows this name."""
 
 
 class Message(StoredModel):

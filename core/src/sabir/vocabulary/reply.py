@@ -204,8 +204,8 @@ class Reply(Frozen):
         return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
 
     def __brief_args__(self) -> Arguments:
-        """Yield the arguments of the short `repr`, the text first. Of several calls only the names are shown, of
-        several losses only the kinds.
+        """Yield the arguments of the short `repr`, the text first. Several calls are shown only by their names, several
+        losses only by their kinds.
         """
         called = ", ".join(call.call.option_name for call in self.option_calls)
         kinds = ", ".join(dict.fromkeys(loss.kind for loss in self.losses))

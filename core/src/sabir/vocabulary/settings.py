@@ -63,8 +63,8 @@ class Target(Frozen):
     @property
     def full_name(self) -> str:
         """The name `provider.dialect:model`, with the dialect's short name; without `:model` if `model` is empty."""
-        spoken = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
-        return f"{spoken}:{self.model}" if self.model else spoken
+        place = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
+        return f"{place}:{self.model}" if self.model else place
 
     def is_named(self, name: str) -> bool:
         """Return whether `name` means this target. `name` is `provider[.dialect][:model]`, where a missing dialect or
@@ -72,8 +72,8 @@ class Target(Frozen):
         """
         place, _, model = name.partition(":")
         provider, _, dialect = place.partition(".")
-        spoken = self.dialect.rpartition(".")[2]
-        is_here = provider == self.provider and dialect in ("", spoken) and model in ("", self.model)
+        short_name = self.dialect.rpartition(".")[2]
+        is_here = provider == self.provider and dialect in ("", short_name) and model in ("", self.model)
         return is_here or name == "*"
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
@@ -213,16 +213,17 @@ class ResponseFormat(Frozen):
         return object_view(self.schema_document)
 
 
-_forms: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
+_formats: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
 """Model class → its ResponseFormat. Cached, because programs use the same classes again and again."""
 
 
 def _as_response_format(value: object) -> object:
+    """Return the ResponseFormat for a model class or a JSON schema, and any other value unchanged."""
     if isinstance(value, type) and issubclass(value, BaseModel):
-        if value not in _forms:
+        if value not in _formats:
             schema = value.model_json_schema()
-            _forms[value] = ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
-        return _forms[value]
+            _formats[value] = ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
+        return _formats[value]
     if isinstance(value, Mapping) and not {"name", "schema"} <= set(value):
         return ResponseFormat(name=str(value.get("title") or "output"), schema=dict(value))
     return value

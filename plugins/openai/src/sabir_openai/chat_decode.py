@@ -198,6 +198,7 @@ class _MessageReader:
         yield from self._read_tool_calls()
 
     def _read_reasoning(self) -> Iterator[IndexedBlock]:
+        """Yield the reasoning of the message as one block, from a text field, `reasoning_details`, or both."""
         name = next((name for name in REASONING_FIELDS if text_or_empty(self.message.get(name))), None)
         text = self.unread.pop(name) if name else ""
         also = next((other for other in REASONING_FIELDS if text and self.unread.get(other) == text), None)
@@ -212,6 +213,7 @@ class _MessageReader:
             yield REASONING, ReasoningPart(text=text, state=present)
 
     def _read_content_field(self) -> Iterator[IndexedBlock]:
+        """Yield the parts of `content`. The first text, or an added empty text, gets the citations of `annotations`."""
         content = self.message.get("content")
         annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
@@ -250,6 +252,7 @@ class _MessageReader:
         yield from enumerate(decode_executed(self.message, self.scope), NATIVE)
 
     def _read_audio(self) -> Iterator[IndexedBlock]:
+        """Yield the sound and the transcript of the field `audio`. An invalid sound stays in `unread`."""
         audio = object_or_empty(self.message.get("audio"))
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         state = {"audio": unknown_fields(audio, {"data", "transcript"})}
@@ -269,6 +272,7 @@ class _MessageReader:
             yield from enumerate(images, IMAGES)
 
     def _read_tool_calls(self) -> Iterator[IndexedBlock]:
+        """Yield the option calls, also one in the older field `function_call`. Unknown calls stay in `unread`."""
         tool_calls = list_or_empty(self.message.get("tool_calls"))
         for position, call in enumerate(tool_calls, CALLS):
             if payload := self._read_tool_call(object_or_empty(call)):
@@ -280,6 +284,7 @@ class _MessageReader:
             yield CALLS + len(tool_calls), call
 
     def _read_tool_call(self, call: Fields) -> OptionCallPayload | None:
+        """Return the option call for one item of `tool_calls`; None for another item than a function or custom tool."""
         function, wire_id = call.get("function"), text_or_empty(call.get("id"))
         further = unknown_fields(call, _CALL_FIELDS)
         state: dict[str, Any] = {"further": further} if further else {}

@@ -285,6 +285,7 @@ class _ChatHistory(OpenAIHistory):
         return part and part.model_copy(update={"state": {"audio": {"id": audio_id}}})
 
     def _check_tool_calls(self, message: Fields, path: str) -> None:
+        """Raise HistoryInvalid for a call without a name. Report fields that a call cannot store as losses."""
         for index, call in enumerate(History.list_at(message, "tool_calls", path)):
             call_path = f"{path}.tool_calls[{index}]"
             kind = "custom" if "custom" in History.expect(call, dict, call_path) else "function"

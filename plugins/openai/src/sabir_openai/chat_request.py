@@ -156,6 +156,7 @@ def accepted_setting(scope: RequestScope, setting: str) -> Any:
 
 
 def _field_name(name: str, scope: RequestScope) -> str:
+    """Return the name under which this endpoint and model expect the field `name`."""
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
     # The older name: by the model's row, or assumed for an unknown endpoint, except for OpenAI's reasoning models.
@@ -230,6 +231,7 @@ def _describe_nested_tool(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
 
 
 def _response_format(scope: RequestScope) -> dict[str, Any]:
+    """Return the field `response_format`; {} if the setting is not set or the API does not accept the schema."""
     wanted: ResponseFormat | None = accepted_setting(scope, "response_format")
     if wanted is None:
         return {}

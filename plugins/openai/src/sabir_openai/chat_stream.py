@@ -203,6 +203,7 @@ class _StreamedChoice:
         return object_or_empty(chunk.get("delta") if "delta" in chunk or has_begun else chunk.get("message"))
 
     def _add_text_field(self, name: str, text: str) -> Iterator[AddedText]:
+        """Append to a text field of the message. Yield the added text of a refusal, or of the first reasoning field."""
         if not isinstance(self.message_fields.get(name), TextPieces):
             self.message_fields[name] = TextPieces()
         self.message_fields[name].append(text)
@@ -239,12 +240,14 @@ class _StreamedChoice:
         return chat_decode.CONTENT + len(self.content) - 1, "text", text
 
     def _add_thinking(self, fields: Fields, text: str) -> AddedText | None:
+        """Append to the last content item if that is thinking too, otherwise begin an item. Return the added text."""
         if not self.content or not isinstance(self.content[-1], StreamedThinking):
             self.content.append(StreamedThinking())
         self.content[-1].add(fields, text)
         return (chat_decode.CONTENT + len(self.content) - 1, "reasoning", text) if text else None
 
     def _add_audio(self, audio: Fields) -> Iterator[AddedText]:
+        """Append to the sound and its transcript, and yield both additions."""
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         self.audio |= {name: value for name, value in audio.items() if name not in ("data", "transcript")}
         if data:
@@ -255,6 +258,7 @@ class _StreamedChoice:
             yield chat_decode.TRANSCRIPT, "text", transcript
 
     def _add_tool_calls(self, deltas: list[Any]) -> Iterator[AddedText]:
+        """Add the deltas of option calls to their calls, and yield the added argument text of each."""
         for delta in map(object_or_empty, deltas):
             position = self._call_position(delta)
             if position == len(self.calls):

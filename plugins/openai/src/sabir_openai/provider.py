@@ -82,8 +82,8 @@ class CompatibleProvider(RowProvider):
         return load_dialect(short_name)
 
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
-        """Return the operations of batches for OpenAI itself, and the operation `openai.embeddings`, unless the row has
-        entries and none is about embeddings.
+        """Return the operation `openai.embeddings`, unless the row has entries and none is about embeddings. For OpenAI
+        itself, also return the operations of batches.
         """
         from sabir_openai.batches import BATCHES
 

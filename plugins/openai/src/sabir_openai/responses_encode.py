@@ -64,6 +64,7 @@ def _without_nulls(item: JSONValue) -> JSONValue:
 
 
 def _input_items(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
+    """Return the items of a system or user turn. Parts before and after an opaque item are separate messages."""
     items: list[ResponsesObject] = []
     for entry in turn.entries:
         content: list[ResponsesObject] = []
@@ -108,6 +109,7 @@ _MEDIA = {"image": _input_image, "document": _input_file}
 
 
 def _function_call_outputs(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
+    """Return an output item for each result of the turn."""
     return [
         {
             "type": "function_call_output",
@@ -197,6 +199,7 @@ class _AssistantItems:
         self.items.append(item)
 
     def _add_text(self, piece: TextPart, state: Fields, entry: Entry) -> None:
+        """Add a text: as part of the message from which it was decoded, or as a new message without an id."""
         head, cited = object_or_empty(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:

@@ -1,5 +1,5 @@
 """Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`. For another
-provider, its name replaces "openai" there and in hints.
+provider, write its name instead of "openai", also in hints.
 
     ChatSettings, ResponsesSettings       settings of a call
     EmbeddingSettings                     settings of a request for embeddings
@@ -118,7 +118,7 @@ class ResponsesSettings(_CommonSettings):
     if the response has no output yet. https://developers.openai.com/api/docs/guides/background
     """
     context_management: tuple[OpenAIObject, ...] | None = None
-    """How OpenAI shortens a long context, such as by compaction."""
+    """How OpenAI shortens a long context, for example by compaction."""
     conversation: str | OpenAIObject | None = None
     """The conversation, stored by OpenAI, to which the response belongs."""
     image: OpenAIObject | None = None
@@ -277,8 +277,8 @@ def drop_other_tools(vendor: dict[str, Any], scope: RequestScope, *, nested: boo
             _report_dropped(scope, f"tools[{index}]", reason)
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
-    nothing_left = bool(scope.vendor.get("tools")) and not tools and not scope.options
-    if nothing_left and choice is not None:
+    has_lost_tools = bool(scope.vendor.get("tools")) and not tools and not scope.options
+    if has_lost_tools and choice is not None:
         _report_dropped(scope, "tool_choice", "no tool is left to choose")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
         reason = f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form"

@@ -35,7 +35,9 @@ from sabir_anthropic.stream import MessagesDecoder, frame_event
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
 """MIME types of the images that the models read. https://platform.claude.com/docs/en/build-with-claude/vision"""
 DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
-"""MIME types of the documents that can be sent as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
+"""MIME types of the documents that can be sent as bytes: PDF and text types.
+https://platform.claude.com/docs/en/build-with-claude/files
+"""
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 """The content type of Bedrock's streams: events in binary frames.
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
@@ -87,7 +89,7 @@ def family(model: str) -> str:
 MESSAGES = Dialect(
     name=NAME,
     tables=TABLES,
-    path=lambda target: PATH,  # the SDK's clients for the clouds replace this path by one with the model
+    path=lambda target: PATH,  # the SDK's clients for clouds use another path, which contains the model
     family=family,
     encode_turn=encode_turn,
     encode_request=encode_request,

@@ -59,9 +59,9 @@ class _OpenContentBlock:
         kind = text_or_empty(delta.get("type"))
         name = TEXT_FIELDS.get(kind)
         if name is not None:
-            more = text_or_empty(delta.get(name))
-            self.pieces.setdefault(name, []).append(more)
-            return more
+            text = text_or_empty(delta.get(name))
+            self.pieces.setdefault(name, []).append(text)
+            return text
         if kind == "citations_delta":
             self.block["citations"] = cited = list_or_empty(self.block.get("citations"))
             cited.append(delta.get("citation"))
@@ -135,6 +135,7 @@ class MessagesDecoder:
         return ()
 
     def _read_block_start(self, event: Fields) -> Iterator[StreamEvent]:
+        """Open a block and yield its start. A block that names another model changes the origin of the reply."""
         block = dict(object_or_empty(event.get("content_block")))
         kind = _kind_of(block)
         index, name = self._block_index(event), text_or_empty(block.get("name"))

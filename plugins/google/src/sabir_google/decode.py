@@ -297,6 +297,11 @@ def add_citations(blocks: Sequence[DecodedPart], candidate: Fields, scope: Decod
 
 
 def _locate_citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
+    """Yield each citation of a candidate's metadata, after the index of the block that it supports.
+
+    A passage with several sources gives a citation for each. If searching for the passages would take too long,
+    citations have no position.
+    """
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     metadata = object_or_empty(candidate.get("citationMetadata"))
     chunks, supports = (list_or_empty(grounding.get(name)) for name in ("groundingChunks", "groundingSupports"))

@@ -37,6 +37,7 @@ _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
 def _kind_by_details(failure: Failure, status: int | None) -> type[errors.CallError] | None:
+    """Return the error class for an invalid key or an exceeded daily limit, by the error's details; None for others."""
     if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details(failure, "ErrorInfo")):
         return errors.AuthenticationFailed
     limits = (

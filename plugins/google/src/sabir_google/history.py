@@ -80,6 +80,7 @@ class _GenerateContentHistory(History):
         self.add_message("system", parts, "systemInstruction")
 
     def _plain_parts(self, content: Fields, path: str) -> list[Any]:
+        """Return the parts of a content in camelCase. Report further fields of the content as losses."""
         self.add_losses_of_unknown_fields(content, {"role", "parts"}, path, _NOT_STORED)
         return [_normalize_part(each) for each in History.list_at(content, "parts")]
 
@@ -119,6 +120,7 @@ class _GenerateContentHistory(History):
             self.add_message("user", user_parts, path)
 
     def _add_function_response(self, function_response: JSONValue, path: str) -> None:
+        """Add the result of a call: a value or an error, with media. `path` is the part's place in the request."""
         where = f"{path}.functionResponse"
         response: Fields = History.expect(function_response, dict, where)
         name, wire_id = History.expect_name(response.get("name"), f"{where}.name"), text_or_empty(response.get("id"))
@@ -168,7 +170,8 @@ class _GenerateContentHistory(History):
         Other declarations, and the vendor's own tools, become vendor settings.
         """
         tools = [declarations] if isinstance(declarations, dict) else History.expect(declarations, list, "tools")
-        # Requests with functions too have the field TOGETHER, or are for Vertex AI: its tools stay vendor settings.
+        # If functions are declared too, a request has the field TOGETHER, or is for Vertex AI, whose tools stay vendor
+        # settings.
         declared = [camel_fields(object_or_empty(each)) for each in tools]
         is_together = TOGETHER.items() <= camel_fields(object_or_empty(self.found.get("toolConfig"))).items()
         is_plain = is_together or not any("functionDeclarations" in each for each in declared)

@@ -64,9 +64,11 @@ REPLY = SchemaRule(
     lone_reference=True,
 )
 PARAMETERS = SchemaRule(root="object")
-"""The rule for the schema of an option's parameters. https://ai.google.dev/api/caching#FunctionDeclaration"""
+"""The rule for the schemas of options' parameters. https://ai.google.dev/api/caching#FunctionDeclaration"""
 COUNT_FIELDS = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
-"""Fields that Vertex AI's endpoint for counting tokens accepts. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
+"""Fields that Vertex AI's endpoint for counting tokens accepts.
+https://docs.cloud.google.com/vertex-ai/docs/reference/rest
+"""
 DEFAULT_NAME = "output"
 """The name of a decoded response format whose schema has no title. It is not sent as a title."""
 
@@ -256,8 +258,8 @@ def model_path(target: Target) -> str:
     """
     if ".." in target.model:
         raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; expected a name without '..'")
-    is_placed = target.model.startswith(("models/", "tunedModels/"))
-    name = target.model if is_placed else f"models/{target.model}"
+    has_folder = target.model.startswith(("models/", "tunedModels/"))
+    name = target.model if has_folder else f"models/{target.model}"
     return f"/v1beta/{quote(name, safe='/')}"
 
 

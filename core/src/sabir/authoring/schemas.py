@@ -320,7 +320,8 @@ class _Walk:
             del plain[name]
         if rule.required and plain.get("default", True) is None and admits_null(plain):
             del plain["default"]
-        is_chosen = "discriminator" in plain or not self._refuses  # otherwise `anyOf` accepts more than `oneOf`
+        # Without a discriminator, `anyOf` accepts more values than `oneOf`.
+        is_chosen = "discriminator" in plain or not self._refuses
         if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
             also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
             plain["anyOf"] = plain.pop("oneOf")

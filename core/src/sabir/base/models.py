@@ -129,7 +129,7 @@ else:
 
         def __dir__(cls) -> list[str]:
             """Return all names; if `help()` asks, only the names that classes other than BaseModel define."""
-            if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # of the module inspect, for pydoc
+            if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # pydoc calls this function of `inspect`
                 return super().__dir__()
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
             members = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
@@ -203,7 +203,7 @@ class Frozen(BaseModel, metaclass=ModelMeta):
                 raise _name_fields(error, self.__pydantic_validator__.validate_python, fields) from None
             _set_names(self, _shared_names(self.__pydantic_fields_set__))
 
-        # This mark of pydantic makes validation of nested values skip this method, as it skips BaseModel's.
+        # With this mark, pydantic does not call the method for nested values, as it does not call BaseModel's.
         __init__.__pydantic_base_init__ = True
 
         @classmethod

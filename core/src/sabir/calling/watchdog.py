@@ -155,7 +155,7 @@ def _sockets_of(value: object, *, looks_inside: bool) -> Iterator[_Socket]:
     if isinstance(value, socket.socket | socket.SocketIO):
         yield value
         return
-    with suppress(Exception):  # the object is of another library
+    with suppress(Exception):  # an object of another library may raise anything
         if get := getattr(type(value), "get_extra_info", None):
             yield from _sockets_of(get(value, "socket"), looks_inside=False)
         elif looks_inside:

@@ -57,7 +57,8 @@ def _members(provider: object, what: str) -> dict[str, Any]:
     """Return the members of Provider that the object has. Raises ProviderBroken for a class, for a missing member and
     for an unsupported `api_version`.
     """
-    with ProviderBroken.blaming(f"the attributes of {what} cannot be read"):  # any may raise, `__class__` included
+    # Any attribute may raise, even `__class__`.
+    with ProviderBroken.blaming(f"the attributes of {what} cannot be read"):
         class_name = provider.__name__ if isinstance(provider, type) else ""
         members = {each: getattr(provider, each) for each in (*_MEMBERS, *_FLAGS) if hasattr(provider, each)}
     if class_name:

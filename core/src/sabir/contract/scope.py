@@ -263,7 +263,7 @@ class RequestScope:
         return SettingsInvalid(f"option_choice is {choice!r}, which is not an offered option; options are: {offered}")
 
 
-def _variant(setting: str, value: Any) -> str:  # a setting's value
+def _variant(setting: str, value: Any) -> str:  # each setting has a type of its own
     """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"

@@ -81,16 +81,16 @@ def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
     Most requests of a conversation grow like this, and comparing bytes is much faster than parsing two bodies.
     """
     start = b'"%s":[' % fields[-1].encode()
-    at = before.find(start)
-    if at < 0 or not (before.endswith(b"]}") and after.endswith(b"]}") and after.startswith(before[:-2])):
+    position = before.find(start)
+    if position < 0 or not (before.endswith(b"]}") and after.endswith(b"]}") and after.startswith(before[:-2])):
         return 0
     try:
-        head = from_json(before[:at] + start + b"]}")
+        head = from_json(before[:position] + start + b"]}")
     except ValueError:  # another field has a field of this name
         return 0
-    if any(name not in head and before.find(b'"%s":' % name.encode(), at) >= 0 for name in fields[:-1]):
+    if any(name not in head and before.find(b'"%s":' % name.encode(), position) >= 0 for name in fields[:-1]):
         return 0  # the field may follow the messages
-    return _prompt_length(head, fields[:-1]) + len(before) - at - len(start)
+    return _prompt_length(head, fields[:-1]) + len(before) - position - len(start)
 
 
 def _prompt_length(body: Mapping[str, Any], fields: Sequence[str]) -> int:
@@ -107,9 +107,9 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any], fields: Sequen
         if not (isinstance(one, list) and isinstance(other, list)):
             return length + _common_length(one, other), name
         pairs = zip(one, other, strict=False)
-        at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(one), len(other)))
-        old, new = (each[at] if at < len(each) else None for each in (one, other))
-        return length + len(to_json(one[:at])) + _common_length(old, new), f"{name}[{at}]"
+        index = next((index for index, (old, new) in enumerate(pairs) if old != new), min(len(one), len(other)))
+        old, new = (each[index] if index < len(each) else None for each in (one, other))
+        return length + len(to_json(one[:index])) + _common_length(old, new), f"{name}[{index}]"
     return _prompt_length(before, fields), ""
 
 

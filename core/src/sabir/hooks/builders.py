@@ -217,7 +217,7 @@ class MessageBuilder(_Builder):
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part
-        elif other := self._assigned.get(part.id):  # the id would name two media
+        elif other := self._assigned.get(part.id):
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
             remedy = "the second has the id already, so choose another"
             raise BuilderError(f"id {part.id!r} would name two media: {both}; {remedy}")

@@ -236,7 +236,7 @@ def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[...
     def call(*arguments: Any) -> Any:
         answer = None
         with _blaming(plugin, hook):
-            # Of a list of versions of a message, a hook gets the latest version.
+            # A hook gets only the latest version of a message.
             answer = function(*(each[-1] if isinstance(each, list) else each for each in arguments))
         if hook in TELEMETRY or answer is None:
             return None

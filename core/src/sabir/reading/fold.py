@@ -117,7 +117,7 @@ class ReplyBuilder:
         if not payloads:
             return ()
         first = Message(id=Message.new_id(), policy=self._scope.policy, origin=origin, payload=payloads[0])
-        shared, fields_set = vars(first), first.model_fields_set  # valid for the others too
+        shared, fields_set = vars(first), first.model_fields_set  # the others have the same, valid fields
         others = ({**shared, "id": Message.new_id(), "payload": each} for each in payloads[1:])
         return (first, *(Message.construct_unchecked(values, {*fields_set}) for values in others))
 

@@ -85,7 +85,7 @@ def _mend_escapes(body: bytes) -> bytes:
     mended = bytearray(body)
     for match in _LONE_SURROGATE.finditer(body):
         if match[1]:
-            mended[slice(*match.span(1))] = rb"\ufffd"  # has the same length
+            mended[slice(*match.span(1))] = rb"\ufffd"  # as long as the escape before
     return body if mended == body else bytes(mended)
 
 

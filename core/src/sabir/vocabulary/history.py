@@ -212,7 +212,7 @@ def _skip_space(text: str, start: int) -> int:
 
 def _load_message(item: Any, place: str) -> Message:
     """Return the message in a JSON value. Raises HistoryInvalid, which names the place, for any other value."""
-    with suppress(ValidationError):  # invalid, or written by a newer version
+    with suppress(ValidationError):  # invalid, or written by a newer version: see below
         message: Message = Message.__pydantic_validator__.validate_python(item)
         return message
     if not isinstance(item, dict):

@@ -223,8 +223,8 @@ class RequestScope:
         stops: int = 0,
         take: "Callable[[RequestScope, str], Any] | None" = None,
     ) -> dict[str, Any]:
-        """Return the request fields for settings that the API accepts unchanged, as a dictionary. Settings that are not
-        set or must not be sent are left out.
+        """Return the request fields for neutral settings (WIRE_SETTINGS) whose values the API accepts unchanged, as a
+        dictionary. Settings that are not set or must not be sent are left out.
 
         `names` maps settings to field names. Settings in `absent` have no field in this API; they are reported as
         losses if set. If `stops` is not 0, only the first `stops` stop texts are sent, and the others are losses.

@@ -95,8 +95,8 @@ WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
     "parallel_options", "response_format", "prompt_cache",
 )  # fmt: skip
-"""The names of the settings that a dialect encodes into the request. The provider's plugin also encodes `vendor`; core
-applies all other settings itself.
+"""The names of the neutral settings, which mean the same for every provider and which a dialect encodes into the
+request. The provider's plugin also encodes `vendor`; core applies all other settings itself.
 """
 LONGEST_SILENCE = 600.0
 """The default of `Settings.idle` in seconds if `timeout` is not set either."""

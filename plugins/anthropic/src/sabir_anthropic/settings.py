@@ -5,7 +5,8 @@ another provider, such as `bedrock`, write its name instead of "anthropic", also
     AnthropicDocumentHints   hints of a document    `vendor=` of sabir.document
     AnthropicOptionHints     hints of an option     `vendor=` of sabir.option
 
-Neutral settings, such as `temperature`, are not repeated here. Pass fields that only some betas have in `extra_body`.
+Neutral settings, which all providers share, such as `temperature`, are not repeated here. Pass fields that only some
+betas have in `extra_body`.
 https://platform.claude.com/docs/en/api/messages/create
 """
 

@@ -5,8 +5,8 @@
     GoogleMediaHints, GoogleVideoHints   hints of a medium   `vendor=` of sabir.image, sabir.video and sabir.document
     GoogleOptionHints                    hints of an option  `vendor=` of sabir.option
 
-Write the names in snake_case; sabir sends them in camelCase, such as `topK` for `top_k`. Neutral settings, such as
-`temperature`, are not repeated here. https://ai.google.dev/api/generate-content
+Write the names in snake_case; sabir sends them in camelCase, such as `topK` for `top_k`. Neutral settings, which all
+providers share, such as `temperature`, are not repeated here. https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """The setting `prompt_cache` → the fields and markers that make an endpoint cache the beginning of a prompt.
 
     OpenAI, Azure, quirk cache_key    prompt_cache_key, and prompt_cache_retention if the model has it
-    quirk cache_markers               a marker at the end of the closed turns, and one on the last tool
+    quirk cache_markers               a marker at the end of the turns that later messages cannot change (closed turns),
+                                      and one on the last tool
     quirk top_level_cache             the request's field cache_control
     quirk gateway_cache               the field with which Vercel's gateway places markers itself
     quirk automatic_cache             nothing, because every prompt is cached

@@ -7,14 +7,14 @@ provider, write its name instead of "openai", also in hints.
     ImageHints, FileHints, ChatFileHints  hints of a medium           `vendor=` of sabir.image and sabir.document
     ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
 
-Neutral settings, such as `temperature`, are not repeated here. Pass settings that only another endpoint has in
-`extra_body`, unless the endpoint's row lists them in `own_settings`. Fields have the vendor's names and meanings:
-https://developers.openai.com/api/reference/resources/chat and …/responses
+Neutral settings, which all providers share, such as `temperature`, are not repeated here. Pass settings that only
+another endpoint has in `extra_body`, unless the endpoint's row (`gateways/NAME.toml`) lists them in `own_settings`.
+Fields have the vendor's names and meanings: https://developers.openai.com/api/reference/resources/chat and …/responses
 
 For an endpoint with both APIs, the section may contain settings of both. A setting that only the other API has is left
-out, with a loss. For OpenAI and Azure, so are tools and a tool choice in the other API's form. A tool of the chat API
-is {"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools
-only. Other endpoints may have tools of their own, which are sent unchanged.
+out, with a loss. For OpenAI and Azure, tools and a tool choice in the other API's form are left out too. A tool of the
+chat API is {"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and
+custom tools only. Other endpoints may have tools of their own, which are sent unchanged.
 """
 
 from collections.abc import Mapping

@@ -114,6 +114,7 @@ def rename_reference(reference: str, wire: Mapping[str, str]) -> str:
 
 
 def _subschemas(schema: JSONValue) -> Iterator[JSONValue]:
+    """Yield the schemas directly inside a schema."""
     for name, value in as_mapping(schema).items():
         if name in MAPS:
             yield from as_mapping(value).values()

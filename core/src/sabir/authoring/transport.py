@@ -343,12 +343,14 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         return (mode, self._key.read(), request.path, request.timeout, *request.headers.items())
 
     def _build_head_sync(self, key: _HeadKey, request: WireRequest) -> Any:
+        """Let the SDK build the URL and the headers of a request, and cache them under `key`."""
         sdk = self._builder_client(key, self.make_sync, self._load_library().client, raise_captured)
         with CapturedRequest.caught() as captured:
             self.ask_sync(sdk, request)
         return self._store_head(key, captured, request)
 
     async def _build_head(self, key: _HeadKey, request: WireRequest) -> Any:
+        """Async version of `_build_head_sync`."""
         sdk = self._builder_client(key, self.make, self._load_library().async_client, raise_captured_async)
         with CapturedRequest.caught() as captured:
             await self.ask(sdk, request)

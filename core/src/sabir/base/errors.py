@@ -230,6 +230,7 @@ def conceal(error: BaseException, secrets: Collection[str]) -> None:
 
 
 def _mask(secret: str, text: str) -> str:
+    """Return the text without the secret, also without its beginning or end next to the place where a text was cut."""
     for length in range(len(secret), LEAST_SECRET - 1, -1):
         for cut in ("",) if length == len(secret) else ("…", r"\u2026"):  # the second is the first, escaped in JSON
             text = text.replace(f"{secret[:length]}{cut}", f"[a secret]{cut}")

@@ -112,6 +112,7 @@ def _name_fields(error: ValidationError, validate: Callable[..., Any], source: o
 
 
 def _unknown_fields_error(model: "Frozen") -> PydanticCustomError:
+    """Return the error for the unknown fields of a model, with the names of its fields."""
     unknown = ", ".join(repr(name) for name in model.__pydantic_extra__ or ())
     fields = ", ".join(field.alias or name for name, field in type(model).model_fields.items())
     words = f"{type(model).__name__} has no field {unknown}; its fields are {fields}"

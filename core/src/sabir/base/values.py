@@ -245,6 +245,7 @@ def _is_deeper(text: str, levels: int) -> bool:
 
 
 def _describe_error(error: Exception, levels: int) -> str:
+    """Return the end of a NotJSON message: why a value is not JSON."""
     if isinstance(error, RecursionError):
         return f"it is nested deeper than {levels} levels"
     if isinstance(error, UnicodeEncodeError):
@@ -255,6 +256,7 @@ def _describe_error(error: Exception, levels: int) -> str:
 
 
 def _shorten(value: object) -> str:
+    """Return the beginning of a value's repr for an error message."""
     if isinstance(value, str | bytes):
         value = value[:_QUOTED]
     try:

@@ -286,6 +286,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return watch.over(script), self._connector.wire(kind, rendering, watch.tell, is_stream=state is not None)
 
     async def _count_request(self, kind: WireClass, rendering: Rendering) -> TokenCount:
+        """Send the request that counts the tokens of a rendering. If the API cannot count, estimate them."""
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)

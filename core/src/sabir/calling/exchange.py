@@ -251,6 +251,7 @@ def lines_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -> Sc
 
 
 def _decode_row(operation: Operation[Any, Output], line: bytes, scope: DecodeScope) -> Decoded[Output]:
+    """Return the value of one line. Raises the CallError that the line reports, or ResponseInvalid."""
     body, _ = incoming.read_body(line, scope)
     try:
         return operation.decode(body, scope)

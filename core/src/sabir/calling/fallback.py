@@ -134,6 +134,7 @@ def _first_key(member: Adapter) -> str:
 
 
 def _describe_failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
+    """Return the FailedMember for an error; for AllFailed of a nested fallback, the members of that fallback."""
     if isinstance(error, AllFailed):
         return error.failed_members
     message = str(error).encode(errors="replace").decode()
@@ -376,6 +377,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return [member for _, member in sorted(keys, key=itemgetter(0))] + refusing
 
     def _member_of(self, rendering: Rendering) -> Adapter:
+        """Return the first member with the rendering's target. Raises SettingsInvalid if there is none."""
         for member in self.members:
             if rendering.target in _targets(member):
                 return member

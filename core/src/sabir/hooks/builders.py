@@ -60,6 +60,7 @@ class _Builder:
         self._hooks = as_hooks(hooks)
 
     def _make_message(self, payload: Payload, policy: str | None = None) -> Message:
+        """Create a message with the builder's policy, role hint and step, and pass it to the hooks."""
         policy = self.policy if policy is None else policy
         hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
         settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
@@ -122,6 +123,7 @@ class MessageBuilder(_Builder):
     def _anchored(
         cls, anchor: Anchor, step: int | None, policy: str | None, role_hint: RoleHint | None, hooks: "HookPlugins"
     ) -> Self:
+        """Return a builder for a step. Without a policy, its calls get the policy of the model that made the anchor."""
         if policy is not None:
             return cls(policy, role_hint, step, hooks)
         builder = cls(role_hint=role_hint, step_num=step, hooks=hooks)
@@ -322,6 +324,7 @@ def _policy_of_model(anchor: Anchor) -> str | None:
 
 
 def _step_of(anchor: object) -> int | None:
+    """Return the step number of an anchor. Raises BuilderError for a value that cannot be an anchor."""
     if isinstance(anchor, Message):
         return anchor.step_num
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):

@@ -277,6 +277,7 @@ _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _check_answer(answer: object, plugin: str, hook: str) -> object:
+    """Return the result of a hook. Raises PluginError if the hook must not return it."""
     is_valid, expected = _ANSWERS[hook]
     if is_valid(answer):
         return answer

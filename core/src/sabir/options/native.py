@@ -180,6 +180,7 @@ def _tuple_of(texts: Collection[str], field: str) -> tuple[str, ...]:
 def _new_native(
     kind: NativeKind, name: str, otherwise: "OptionLike | None", vendor: Sections | None, **fields: Any
 ) -> NativeOption:
+    """Return a NativeOption. Raises OptionInvalid for an invalid field, and for vendor parameters under "*"."""
     if vendor and SHARED in vendor:
         raise OptionInvalid(
             f"vendor[{SHARED!r}] of {kind}: each vendor's tool has parameters of its own; name the provider"
@@ -194,6 +195,7 @@ def _new_native(
 
 
 def _function_option(otherwise: "OptionLike", kind: NativeKind) -> Option:
+    """Return the Option for `otherwise`. Raises OptionInvalid for a native option."""
     listed = cast("Iterable[OptionLike]", [otherwise])
     (option,) = Option.all_of(listed)
     if isinstance(option, NativeOption):

@@ -254,6 +254,7 @@ class Fold:
             self._end, self.ended = event, True
 
     def _find_open(self, event: BlockDelta | BlockEnd, kind: str) -> _Block:
+        """Return the open block of an event. Raises ResponseInvalid if there is none of this kind."""
         block = self._blocks.get(event.index)
         if block is None or block.end is not None or block.start.kind != kind:
             raise self._out_of_order(event)

@@ -63,6 +63,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _replace_invalid(body: bytes, most: int | None) -> bytes:
+    """Return the body with U+FFFD in place of invalid UTF-8. A result longer than `most` bytes is not complete."""
     valid = BytesIO()
     for text in _decode_pieces(body, "replace"):
         valid.write(text.encode())
@@ -72,6 +73,7 @@ def _replace_invalid(body: bytes, most: int | None) -> bytes:
 
 
 def _decode_pieces(body: bytes, errors: str) -> Iterator[str]:
+    """Yield the text of the body in pieces of about a megabyte, to save memory."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     for start in range(0, len(body), _PIECE):
         yield decoder.decode(body[start : start + _PIECE])

@@ -138,6 +138,7 @@ def schema() -> dict[str, Any]:
 
 
 def _dump(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield the JSON text of each message. Raises WrongWord or HistoryInvalid, which name the index."""
     for index, message in enumerate(as_messages(messages)):
         try:
             line = message.model_dump_json(exclude_none=not _holds_unknown(message))
@@ -175,6 +176,7 @@ def _decode(text: str | bytes) -> str:
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at `start`, and the position after it. Raises HistoryInvalid for invalid JSON."""
     try:
         return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:

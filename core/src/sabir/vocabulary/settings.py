@@ -404,6 +404,7 @@ class Settings(Frozen):
 
 
 def _describe_refusal(error: ValidationError) -> str:
+    """Return the message of a SettingsInvalid: the remedy for an unknown setting, or else all faults."""
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
             name = str(each["loc"][0])

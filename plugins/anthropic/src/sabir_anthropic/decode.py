@@ -175,6 +175,7 @@ def _read_thinking_block(block: Fields, scope: DecodeScope) -> DecodedBlock | No
 
 
 def _read_tool_use_block(block: Fields, scope: DecodeScope) -> DecodedBlock | None:
+    """Return the option call of a block. Its state contains the names of renamed arguments as they arrived."""
     name, state = text_or_empty(block.get("name")), unknown_fields(block, _CALL_FIELDS)
     names = scope.argument_names.get(scope.option_names.get(name, name), {})
     if renamed := {wire: own for wire, own in names.items() if wire in object_or_empty(block.get("input"))}:

@@ -149,6 +149,7 @@ def _image_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossL
 
 
 def _media_source(piece: MediaPart) -> MessagesObject:
+    """Return the field `source` of a medium: a file's id, a URL, or base64 with its type."""
     if piece.form == "file":
         return {"type": "file", "file_id": piece.provider_file()[1]}
     if piece.form == "url":

@@ -146,12 +146,14 @@ class MessagesDecoder:
         yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
 
     def _block_index(self, event: Fields) -> int:
+        """Return the index of an event's block. Raises ResponseInvalid if it is not a whole number of at least 0."""
         index = event.get("index")
         if type(index) is not int or index < 0:
             raise self._scope.invalid_answer(f"streamed a block at the index {index!r}; send the request again")
         return index
 
     def _open_block(self, event: Fields) -> tuple[int, _OpenContentBlock]:
+        """Return the index of an event's block, and the block. Raises ResponseInvalid if the block is not open."""
         index = self._block_index(event)
         if index not in self._open_blocks:
             problem = f"streamed more of block {index}, which is not open"

@@ -156,6 +156,7 @@ def read_end(
 
 
 def _candidate_finish_reason(candidate: Fields, blocks: Collection[DecodedPart]) -> tuple[FinishReason, str | None]:
+    """Return the neutral finish reason and Google's own. "STOP" after calls means "option_calls"."""
     finish_reason = text_or_empty(candidate.get("finishReason"))
     reason = FINISH_REASONS.get(finish_reason, "other")
     has_calls = reason == "stop" and any(block.kind == "option_call" for block in blocks)

@@ -215,6 +215,7 @@ def _parse_path(json_path: str) -> ArgumentPath:
 
 
 def _read_step(match: re.Match[str]) -> str | int:
+    """Return the field name or the array index of a step. Raises ValueError for an escape that JSON does not know."""
     name, index, quote, quoted = match.groups()
     if quote is None:
         return name or int(index)

@@ -59,6 +59,7 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
 
 
 def _add_file(file: Path, name: str | None) -> LocalModel:
+    """Add a file as a model. Raises SettingsInvalid if the file is not usable or the link cannot be written."""
     try:
         return add_model(file, name)
     except WeightsMissing as error:  # WeightsMissing is a CallError, but this error is in the command line

@@ -116,6 +116,7 @@ def verify_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[s
 
 
 def _is_consistent(claimed: str, detected: str | None, data: bytes) -> bool:
+    """Return whether bytes may have the claimed type. `detected` is the type of their signature, or None."""
     if claimed.startswith("text/") or claimed == "application/json":
         return _is_plain_text(data)
     if detected is None:
@@ -124,6 +125,7 @@ def _is_consistent(claimed: str, detected: str | None, data: bytes) -> bool:
 
 
 def _is_plain_text(data: bytes) -> bool:
+    """Return whether bytes are UTF-8 text without NUL, and not a PDF."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -132,6 +134,7 @@ def _is_plain_text(data: bytes) -> bool:
 
 
 def _check_allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
+    """Return the type. Raises TypeRefused if the type can contain scripts or is not in `allowed`."""
     if mime in NEVER_ALLOWED:
         raise refusal(TypeRefused, url, f"its type is {mime}, which can contain scripts", _REMEDY)
     if mime not in allowed:

@@ -178,6 +178,7 @@ _MEDIA = {"image": _image_url_part, "audio": _input_audio_part, "video": _video_
 
 
 def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
+    """Return a `tool` message for each result. An endpoint without option calls gets one user message with all results."""
     if "no_calls" in scope.quirks:
         texts = (_result_as_text(entry, scope, losses) for entry in turn.entries)
         return [{"role": "user", "content": "\n\n".join(texts)}]
@@ -188,6 +189,7 @@ def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatOb
 
 
 def _tool_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[ChatObject]:
+    """Return the content for a result: the error and the parts, or the value as text."""
     parts = [{"type": "text", "text": entry.result.error_text}] if entry.result.is_error else []
     parts += [_content_part(piece, scope) for piece in entry.pieces if isinstance(piece, TextPart | MediaPart)]
     if not parts and "cache_markers" in scope.quirks:
@@ -335,6 +337,7 @@ class _AssistantMessage:
 
 
 def _tool_call(entry: Entry, scope: TurnScope, losses: LossLog) -> ChatObject:
+    """Return the item of `tool_calls` for a call, which may be a call of a custom tool."""
     state = entry.call_state
     if state.get("type") == "custom":
         kind, inner = "custom", {"input": text_or_empty(entry.arguments_value(losses).get("input"))}

@@ -161,6 +161,7 @@ class ResponsesDecoder:
         return output_index
 
     def _start_block(self, start: BlockStart) -> tuple[StreamEvent, ...]:
+        """Open a block and return its start event. Return nothing if the block is open or its item has ended."""
         if start.index in self._open_blocks or start.index // INDEX_STEP in self._ended_items:
             return ()
         self._open_blocks[start.index] = _OpenBlock(start)

@@ -351,7 +351,7 @@ def _as_option(candidate: object, index: int) -> Option:
 
 
 def _new_option(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
-    """Return an Option. `provided` are the parameters that sabir fills in. Raises OptionInvalid for an invalid field."""
+    """Return an Option. `provided` are parameters that sabir fills in. Raises OptionInvalid if a field is invalid."""
     if provided:
         fields["binder"] = partial(bind_provided, fields["binder"], provided)
     try:

@@ -341,7 +341,7 @@ def _define_field(parameter: Parameter, annotation: Any, documented: str | None)
 
 
 def _build_model(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
-    """Return the JSON schema of the parameters, and the pydantic model that validates arguments. Raises OptionInvalid."""
+    """Return the JSON schema of the parameters, and the pydantic model that validates them. Raises OptionInvalid."""
     try:
         model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
         return schema_of_model(model), model

@@ -176,7 +176,7 @@ def _decode(text: str | bytes) -> str:
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
-    """Return the JSON value that begins at `start`, and the position after it. Raises HistoryInvalid for invalid JSON."""
+    """Return the JSON value that begins at `start`, and the position behind it. Raises HistoryInvalid."""
     try:
         return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:

@@ -178,7 +178,7 @@ _MEDIA = {"image": _image_url_part, "audio": _input_audio_part, "video": _video_
 
 
 def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
-    """Return a `tool` message for each result. An endpoint without option calls gets one user message with all results."""
+    """Return a `tool` message for each result. An endpoint without calls gets all results in one user message."""
     if "no_calls" in scope.quirks:
         texts = (_result_as_text(entry, scope, losses) for entry in turn.entries)
         return [{"role": "user", "content": "\n\n".join(texts)}]

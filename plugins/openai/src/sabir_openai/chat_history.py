@@ -187,7 +187,7 @@ def _read_image_url_part(image_url: Fields, scope: DecodeScope) -> MediaPart | N
 
 
 def _read_input_audio(input_audio: Fields, scope: DecodeScope) -> MediaPart | None:
-    """Return the sound of a content part: base64 in `format`, or for some endpoints a URL or base64 without a format."""
+    """Return the sound of a content part: base64 in `format`, or at some endpoints a URL or base64 without format."""
     audio_format, base64 = text_or_empty(input_audio.get("format")), text_or_empty(input_audio.get("data"))
     url = f"data:{_SOUNDS.get(audio_format, f'audio/{audio_format}')};base64,{base64}" if base64 else ""
     if not audio_format:

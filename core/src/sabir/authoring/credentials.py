@@ -63,9 +63,9 @@ class KeySource:
     passed to `connect_own_clients`.
 
     `provider` is the provider's name for errors, `api_key` the user's `api_key=` or None, and `credentials` the
-    provider's declared credentials. A string is the value of the first credential; if there are alternatives, of the
-    credential "api_key" if there is one. Raises SettingsInvalid for a mapping with names that are not credentials, or
-    with values of several alternatives.
+    provider's declared credentials. A string is the value of the first credential, or with alternatives the value of
+    the credential named "api_key", if there is one. Raises SettingsInvalid for a mapping with names that are not
+    credentials, or with values of several alternatives.
     """
 
     def __init__(self, provider: str, api_key: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:

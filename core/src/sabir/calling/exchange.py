@@ -1,4 +1,4 @@
-"""One call to a provider as a script without I/O: it yields the next action and is sent the outcome.
+"""One call to a provider as a script without I/O: it yields the next action and receives the outcome.
 
     script ── Open · Next · Close · Pause · AttemptFailed ──▶ driver ──▶ Connection
        ▲                                                        │

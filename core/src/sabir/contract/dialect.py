@@ -216,8 +216,8 @@ class Rendering(Frozen):
     of events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply.
     `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never
     None. `method` is the HTTP method, "POST" for every conversation. `prompt_fields` and `cache_markers` are those of
-    the Dialect, with the messages as the last field. `reuses` is what a cache can reuse of the request before, if a
-    conversation of sabir-session sent both.
+    the Dialect, with the messages as the last field. `reuses` is the beginning that a cache can
+    reuse of the previous request, if a conversation of sabir-session sent both requests; None otherwise.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")

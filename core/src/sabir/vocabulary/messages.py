@@ -106,7 +106,7 @@ class OptionCallPayload(Stateful):
     `invocation_id` identifies the call and `option_name` names the option. `arguments` is a JSON object, which is not
     yet validated against the option's parameters. Its keys keep their order.
     `raw_arguments` is the text of the arguments exactly as a provider sent them, or None. `invalid_arguments` is True
-    if this text is not a JSON object, or if the reply ended before the arguments were certainly complete; in the second
+    if this text is not a JSON object, or if the reply may have ended before the arguments were complete; in the second
     case `cut_off` is True too. Answering a call with invalid arguments gives an error result without running the
     option.
     """

@@ -241,7 +241,7 @@ def _as_retry_policy(value: object) -> object:
     return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class SettingsGiven(TypedDict, total=False):
+class SettingsArguments(TypedDict, total=False):
     """The arguments of the constructor of Settings. Some accept more types than the field of the same name has."""
 
     max_output_tokens: int | None
@@ -298,7 +298,7 @@ class Settings(Frozen):
     - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; if passed to a
       call of a fallback, only its first member gets them.
     - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
-      every target. Entries for other targets only are losses, unless this target has an entry too.
+      every target. If all entries are for other targets than the request's, they are losses.
 
     A call that exceeds `timeout`, `idle` or `total` raises CallTimedOut; a stream that exceeds one after its first
     event raises StreamBroken. Without `timeout` and `total`, only the SDK's own timeout limits each read of a complete
@@ -335,7 +335,7 @@ class Settings(Frozen):
     extra_headers_for_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers_for", repr=False)
 
     @show_arguments
-    def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
+    def __init__(self, /, **fields: Unpack[SettingsArguments]) -> None:
         """Create the settings. Raises SettingsInvalid, in one line, for an unknown setting or an invalid value."""
         try:
             super().__init__(**dict[str, Any](fields))

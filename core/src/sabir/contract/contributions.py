@@ -114,6 +114,6 @@ def choose_contribution(name: str, contributions: Sequence[Contribution], dialec
     dialects = full_names(name, contributions)
     if dialect is None:
         remedy = " or ".join(f"{each}:model" for each in dialects)
-        raise ProviderMissing(f"provider {name!r} is not installed, only added dialects of it; write {remedy}")
+        raise ProviderMissing(f"provider {name!r} must be named with a dialect; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
     raise DialectMissing(f"{wanted!r} is not a dialect; {name} has {', '.join(dialects)}")

@@ -78,7 +78,7 @@ class NativeOption(Option):
 
     def check_runs(self, *, asynchronous: bool) -> NoReturn:
         """Raise OptionInvalid, because the vendor runs the tool."""
-        raise OptionInvalid(f"option {self.name!r} is the vendor's own tool, which no program runs")
+        raise OptionInvalid(f"option {self.name!r} is the vendor's own tool; read its results in the reply")
 
     def __repr_args__(self) -> Arguments:
         """Yield the arguments of `repr`. A query of the URL is left out, because it may contain a key."""

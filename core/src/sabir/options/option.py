@@ -178,7 +178,7 @@ class Option(Frozen):
         and result are Any, because each option has its own signature.
         """
         if self.function is None:
-            raise OptionInvalid(f"option {self.name!r} has no function to call")
+            raise OptionInvalid(f"option {self.name!r} has no function to call; create it with one")
         return self.function(*arguments, **named)
 
     def answer_sync(self, call: Message) -> Message:

@@ -262,6 +262,7 @@ SCHEMES = ("http", "https", "socks5", "socks5h")
 
 _URL = f"not the URL of a proxy (expected: {', '.join(SCHEMES)})"
 _EXPECTED = {"NO_PROXY": "not a list of hosts"}
+"""Variable → the fault in a message about its value. The other variables must have the URL of a proxy."""
 
 
 @contextmanager

@@ -29,6 +29,7 @@ STATUSES: Mapping[int, type[CallError]] = {
     404: errors.ModelNotFound, 408: errors.CallTimedOut, 413: errors.RequestTooLarge,
     429: errors.RateLimited, 503: errors.Unavailable, 529: errors.Overloaded,
 }  # fmt: skip
+"""HTTP status → error class. `kind_of_status` returns the class for other statuses."""
 REMEDIES: Mapping[type[CallError], str] = {
     errors.AuthenticationFailed: "check the key", errors.PermissionDenied: "use a key that may do this",
     errors.ModelNotFound: "check the model's name and the endpoint",
@@ -37,6 +38,7 @@ REMEDIES: Mapping[type[CallError], str] = {
     errors.QuotaExceeded: "add credit or raise the limit", errors.RateLimited: "send again later",
     errors.ContentFiltered: "change the request", errors.InvalidRequest: "change the request",
 }  # fmt: skip
+"""Error class → the remedy at the end of the message."""
 _UNSUPPORTED = re.compile(
     r"(?i)unsupported|not (?:be )?(?:supported|permitted|allowed|enabled)|(?:does not|doesn't) (?:support|accept)"
     r"|deprecated|unrecognized|unknown (?:name|field|parameter|argument)|only works"

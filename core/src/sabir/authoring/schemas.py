@@ -26,6 +26,7 @@ from sabir.contract.turns import IdentifierRule, LossLog
 Limited: TypeAlias = Literal["levels", "properties", "enumerated values", "characters"]
 
 _BESIDE_REFERENCE = frozenset({"$defs", "$ref", "definitions"})
+"""Keywords that may always stand next to a reference."""
 _MOST_NESTED = 20
 """How many levels of unions inside unions are merged at the root."""
 

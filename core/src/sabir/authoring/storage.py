@@ -81,7 +81,9 @@ _REMEDIES: dict[int | str | None, str] = {
     "42703": _DAMAGE,
     "53100": _ROOM,
 }
+"""Code of an error of SQLite or Postgres → the remedy."""
 _OTHER = "check that the store exists, and that you may read and write it"
+"""The remedy for errors with other codes."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ LEAST_SECRET = 8
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Matches control characters, and characters that change the direction of text."""
 
 
 def printable(text: str) -> str:

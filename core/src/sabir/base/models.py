@@ -169,6 +169,7 @@ def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
 
 
 _NAME_SETS: dict[frozenset[str], set[str]] = {}
+"""Names of fields → the set that all instances with these fields share."""
 
 
 def _shared_names(names: Set[str]) -> set[str]:

@@ -48,6 +48,7 @@ _TO_COMMA = re.compile(rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
 _ONE_KIND = str.maketrans("{}", "[]")
+"""Replaces braces by brackets, because only the depth of the nesting counts."""
 
 
 def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:

@@ -50,6 +50,7 @@ errors are raised at once: a missing or wrong key, an unknown model, an invalid 
 
 _ARGUMENTS = ("speaks_as", "settings", "strict", "fallback_on", "order")
 _MEMBER_ARGUMENTS = ("api_key", "base_url", "client", "model_info")
+"""Arguments of `sabir.adapter` that belong to one provider, so that `fallback` does not accept them."""
 
 MESSAGE_CHARACTERS = 460
 """About how many characters the errors of all members together have in the message of AllFailed or RenderingRefused.

@@ -30,7 +30,9 @@ from sabir.calling.clock import Clock
 RETRY = 0.01
 """Seconds until the watchdog looks again at a late thread, which may have no socket yet, or open another socket."""
 LONGEST_SLEEP = 3600.0
+"""Seconds after which the watchdog looks again although no guard is late."""
 _DRIVER = "sabir.calling.drive"
+"""The module of the driver, whose frame calls the HTTP client."""
 _Socket: TypeAlias = socket.socket | socket.SocketIO
 
 

@@ -17,8 +17,11 @@ from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
 REGISTERED = "sabir.register"
 """The source of a provider that the program added."""
 _FLAGS = ("reserves_name", "adds_dialects")
+"""Optional members of a provider, False by default."""
 _TUPLES = {"dialects": str, "request_ids": str, "credentials": Credential}
+"""Member of a provider that is a tuple → the type of its items."""
 _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
+"""The names of the members that a provider must have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

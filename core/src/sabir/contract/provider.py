@@ -23,6 +23,7 @@ SABIR_API = 2
 or 2.
 """
 SUPPORTED_APIS = frozenset({SABIR_API - 1, SABIR_API})
+"""The versions of the plugin interface that this version of core supports."""
 
 ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
 """What `api_key=` accepts: the key as a string, a mapping of credential names to values, or a function without

@@ -67,6 +67,7 @@ class Roles:
 
 
 _HASH_LENGTH = 12
+"""The largest number of hexadecimal digits in a derived identifier."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ new_tuple = tuple.__new__
 All values are needed, defaults included. Their number is not checked.
 """
 NO_MEDIA = "(its media are not shown)"
+"""The text that is sent for a result if its media cannot be sent."""
 UNREADABLE = "invalid_json"
 """The name of the field in which the text of arguments that are not a JSON object is sent."""
 _NO_FIELDS: Mapping[str, Any] = FrozenDict()

@@ -37,6 +37,7 @@ BUILT = "sabir_message_built"
 """The hook that may change a message. It gets the list of the message's versions so far; the last one is the newest."""
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
+"""The names of all hooks."""
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith(("sabir_call_", "sabir_work_")))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"

@@ -235,6 +235,7 @@ class RunOutcome(NamedTuple):
 
 
 _CANCELLED = RunOutcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
+"""The outcome of a function that waited for something that was cancelled."""
 
 
 def run(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:

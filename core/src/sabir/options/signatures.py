@@ -97,6 +97,7 @@ _TYPES: Mapping[str, Callable[[JSONValue], bool]] = {
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }
+"""Type in a JSON schema → a function that returns whether a value has the type."""
 
 
 def _find_misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
@@ -356,8 +357,11 @@ def _first_sentence(error: Exception) -> str:
 
 
 _SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")
+"""Matches the first line of a docstring's section about parameters."""
 _SECTION_ENTRY = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+"""Matches a parameter in such a section: its name, and the beginning of its description."""
 _FIELD_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
+"""Matches a `:param name:` field: the parameter's name, and the beginning of its description."""
 
 
 def _parameter_documentation(documentation: str) -> dict[str, str]:

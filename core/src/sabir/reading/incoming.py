@@ -96,6 +96,7 @@ SHOWN_CHARACTERS = 200
 _WIDE_BYTES = re.compile(rb"[\xf0-\xff]|\\u[dD][89abAB]")
 """Matches the beginning of a character beyond U+FFFF in UTF-8, or of its escape in JSON."""
 _WIDE = re.compile(r"[^\x00-\uffff]")
+"""Matches a character beyond U+FFFF."""
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 """Matches a JSON escape of a half of a character beyond U+FFFF; U+D000 to U+D7FF are ordinary Korean letters."""
 KEPT_BYTES = 65_536

@@ -50,6 +50,7 @@ _UNKNOWN = {
         **_none_of("kind", KNOWN_PAYLOADS),
     },
 }
+"""Definitions that `schema` adds, for data that only a newer version of sabir knows."""
 _NO_SPACE = re.compile(r"[^ \t\r\n]")
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

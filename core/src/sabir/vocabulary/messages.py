@@ -192,6 +192,7 @@ class OptionResultPayload(StoredModel):
 
 
 KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
+"""The kinds of payloads that this version of sabir knows."""
 
 
 class UnknownPayload(UnknownKind):

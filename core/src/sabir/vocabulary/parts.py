@@ -385,6 +385,7 @@ VENDOR_PARTS = (NativeCallPart, NativeResultPart, OpaquePart)
 KnownPart: TypeAlias = Piece | NativeCallPart | NativeResultPart
 """A part of a known kind, as dialects decode it. UnknownPart is not included, because only loading creates it."""
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "native_call", "native_result", "opaque")
+"""The kinds of parts that this version of sabir knows."""
 
 
 class UnknownPart(UnknownKind):

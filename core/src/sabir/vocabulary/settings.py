@@ -153,7 +153,9 @@ BYTES_PER_BLOCK = 4096
 message can need 2,500 bytes of memory.
 """
 LEAST_VALUES = 10_000
+"""The smallest default of `Bounds.values`."""
 LEAST_BLOCKS = 256
+"""The smallest default of `Bounds.blocks`."""
 
 
 class Bounds(Frozen):

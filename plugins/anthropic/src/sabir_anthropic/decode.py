@@ -46,6 +46,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 https://platform.claude.com/docs/en/api/handling-stop-reasons
 """
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
+"""Types of blocks that contain reasoning."""
 RESPONSE_FIELDS = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not copied to `Reply.details`: a Reply has fields for them, or they never differ."""
 EXTRA_ITERATIONS = frozenset({"advisor_message", "compaction"})

@@ -71,7 +71,9 @@ _TABLES = Tables(_ROLES, {
     ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
 }, _CALLS, native=NATIVE)  # fmt: skip
 _OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"), native={})
+"""The tables for endpoints that know neither late system messages nor Anthropic's own tools."""
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
+"""The media rules for the clouds, which accept media as bytes only."""
 TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})
 
 _CLOUD_NAME = re.compile(r"^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.|-v\d+(?::\d+)?$|@\w+$")

@@ -25,6 +25,7 @@ _TYPES = {
     errors.Overloaded: "overloaded_error",
     errors.Unavailable: "serviceunavailableexception",
 }
+"""Error class → the API's types of errors, in lower case, that mean this class."""
 SETTINGS = {
     "temperature": "temperature",
     "top_p": "top_p",

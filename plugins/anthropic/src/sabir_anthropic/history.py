@@ -41,6 +41,7 @@ LocatedBlocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
 """Content blocks without their cache markers, each with its path in the request."""
 
 _CHOICES: Mapping[str, str] = {kind: choice for choice, kind in CHOICES.items()}
+"""Type of `tool_choice` → option choice."""
 _DOCUMENT_FIELDS = frozenset({"source", "title", *AnthropicDocumentHints.model_fields})
 _OPTION_FIELDS = frozenset(
     {"cache_control", "description", "input_schema", "name", "type", *AnthropicOptionHints.model_fields}

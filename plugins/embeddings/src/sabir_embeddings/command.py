@@ -21,6 +21,7 @@ from sabir_embeddings.splitting import count_bytes
 from sabir_embeddings.vectors import Embeddings
 
 MODEL_VARIABLE = "SABIR_EMBEDDING_MODEL"
+"""The environment variable with the default of --model."""
 BYTES_OF_A_TOKEN = 4
 """About how many bytes of English text a token has. For the estimate of tokens."""
 

@@ -62,9 +62,11 @@ STATUSES: Mapping[int, tuple[int, str]] = {
 https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
 """
 CANCELLED = 1
+"""The code of the error of a cancelled request."""
 NO_NAME = "sabir"
 """The display name of a batch without a name. The API requires one."""
 PAGE = 100
+"""The number of batches to request in a page of the list."""
 
 
 def _only_gemini(

@@ -57,10 +57,12 @@ _BLOCKED = (
     "BLOCKLIST", "ESCALATION", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_SAFETY", "MODEL_ARMOR",
     "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII",
 )  # fmt: skip
+"""Finish reasons of answers that a filter stopped."""
 _FAILED = (
     "IMAGE_OTHER", "LANGUAGE", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE", "NO_IMAGE",
     "PUP_LIMITED_DISABLED", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL",
 )  # fmt: skip
+"""Finish reasons of answers that the vendor could not complete."""
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",

@@ -41,6 +41,7 @@ from sabir_google.streamed_calls import join_calls
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
 """Field of generationConfig → the neutral setting with the same meaning."""
 _SNAKE: Mapping[str, str] = {camel_case(name): name for name in GoogleSettings.model_fields}
+"""Name of a field in camelCase → the vendor setting."""
 _OBJECTS = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "toolCall",
      "toolResponse", "videoMetadata", "mediaResolution"}
@@ -48,6 +49,7 @@ _OBJECTS = frozenset(
 """Fields of a part that are objects, and whose own field names may also be in snake_case."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
+"""Mode of `functionCallingConfig` → option choice."""
 _NOT_STORED = "a message cannot store it"
 
 

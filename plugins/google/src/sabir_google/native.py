@@ -30,7 +30,9 @@ from sabir_google.encode import generation
 
 NAME = "google.generate_content"
 CALLS = ("executableCode", "toolCall")
+"""Fields of a part that contain a call of Google's own tools."""
 RESULTS = ("codeExecutionResult", "toolResponse")
+"""Fields of a part that contain the result of such a call."""
 TOOLS: Mapping[str, str] = {
     "FILE_SEARCH": "file_search", "GOOGLE_SEARCH_IMAGE": "web_search", "GOOGLE_SEARCH_WEB": "web_search",
     "URL_CONTEXT": "web_fetch",

@@ -44,7 +44,9 @@ FIELDS: Mapping[str, str] = {
 MAX_STOPS = 5
 """The maximum number of stop texts in a request."""
 _DECLARING = frozenset({"functionDeclarations", "function_declarations"})
+"""The name of the field with function declarations, in both spellings."""
 MODES: Mapping[str, str] = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+"""Option choice → mode of `functionCallingConfig`. If the choice is an option's name, the mode is "ANY"."""
 LEVELS: tuple[ReasoningEffort, ...] = ("low", "medium", "high")
 """Thinking levels for a model whose `efforts` are not in models.toml. Most models from Gemini 3 on accept all three."""
 BUDGETS: Mapping[ReasoningEffort, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576}
@@ -90,6 +92,7 @@ ONLY_GEMINI = (
 )  # fmt: skip
 """Vendor settings, and paths of fields within them, that the SDK refuses to send to Vertex AI."""
 CACHES = "cachedContents/"
+"""The beginning of the name of a cache at the Gemini API."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:

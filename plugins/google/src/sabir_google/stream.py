@@ -39,6 +39,7 @@ from sabir_google.streamed_calls import StreamedFunctionCall, is_piece
 _PLAIN = frozenset({"text", "thought"})
 _FIELD_NAME = re.compile(r'"([^"\\]*)"\s*:')
 FEW_VALUES = 64
+"""The largest number of JSON values of a chunk that may count as repeated."""
 MAX_SHAPES = 64
 """The maximum number of remembered sets of field names. A stream usually has fewer than ten."""
 

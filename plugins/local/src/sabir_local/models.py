@@ -30,7 +30,9 @@ class WeightsMissing(ModelNotFound):
 EMBEDDED = "smollm2"
 """The name of the embedded model, and the beginning of the names of its family."""
 FETCHED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+"""The name of the file with the embedded model's weights, in their package and in the cache."""
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
+"""The environment variable with the path of a GGUF file to use as the embedded model."""
 BY_VARIABLE, FETCHED, ADDED = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
 """Where a file comes from, as texts for the user: the variable, a download, or the user. A file may also come from an
 installed package.
@@ -42,6 +44,7 @@ TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
 template in the weights.
 """
 MAGIC = b"GGUF"
+"""The first bytes of a GGUF file."""
 SUFFIX = ".gguf"
 REMEDY = f"`sabir local fetch` (from sabir-cli) downloads them, or set {VARIABLE} to a .gguf file"
 _NAME = re.compile(r"\w[\w.+-]*")

@@ -35,6 +35,7 @@ NEVER_ALLOWED = frozenset({
 """Types that can contain scripts. They are never accepted: `allowed_mimes` with one of them raises SettingsInvalid."""
 
 _MEANINGLESS = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
+"""Types that say nothing about the content, so that the bytes decide."""
 _TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _ALIASES = {
     "application/ogg": "audio/ogg", "application/x-pdf": "application/pdf",
@@ -44,6 +45,7 @@ _ALIASES = {
     "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-png": "image/png",
     "text/x-markdown": "text/markdown", "video/x-m4v": "video/mp4",
 }  # fmt: skip
+"""Alias of a type → its usual name."""
 _RELATED = {
     "audio/mp4": frozenset({"video/mp4"}),
     "audio/ogg": frozenset({"video/ogg"}),
@@ -55,6 +57,7 @@ _RELATED = {
 }
 """Type by signature → other types that the server may claim for such bytes."""
 _WITH_SIGNATURE = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
+"""Types whose bytes always have a signature."""
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<[a-z/!?]", re.IGNORECASE)
 """Pattern of a body that begins with a tag, a comment or a declaration, after an optional byte order mark and spaces.
 https://html.spec.whatwg.org/#tag-open-state

@@ -157,6 +157,7 @@ def _refuse_lone_text(name: str, value: Collection[str]) -> None:
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]|%00")
+"""Matches characters that two parsers of URLs could read differently."""
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:@\[\]%]+)(?::(?P<port>[0-9]{1,5})?)?")
 _NAME = re.compile(r"(?!.{254})(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
@@ -171,6 +172,7 @@ _METADATA_NAMES = frozenset({
     "metadata.azure.com", "metadata.azure.internal", "metadata.tencentyun.com", "metadata.packet.net",
     "metadata.platformequinix.com", "metadata.oraclecloud.com", "metadata.ec2.internal", "rancher-metadata",
 })  # fmt: skip
+"""Host names of the metadata services of clouds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
     **dict.fromkeys(("error", "abort", "insufficient_system_resource", "network_error"), "error"),
 }
+"""Finish reason of OpenAI or a compatible endpoint → neutral finish reason. Other reasons become `other`."""
 _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})

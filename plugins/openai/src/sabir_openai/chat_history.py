@@ -39,6 +39,7 @@ from sabir_openai.schema import STRICT, is_strict_already
 from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, OpenAIMediaHints, settings_with
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+"""Format of `input_audio` → MIME type."""
 _CALL_FIELDS: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Type of a call → the known fields of the object under that type. Its other fields are losses."""
 _OLDER_FORM = "the deprecated form was converted to today's form (tools, tool_choice, tool_calls)"

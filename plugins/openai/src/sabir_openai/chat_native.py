@@ -33,6 +33,7 @@ TOOLS: Mapping[str, str] = {
 OPENROUTER_PARAMETERS: Mapping[str, str] = {
     "domains": "allowed_domains", "blocked_domains": "excluded_domains", "max_uses": "max_uses",
 }  # fmt: skip
+"""Field of a NativeOption → parameter of OpenRouter's web search."""
 
 
 def _openrouter_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:

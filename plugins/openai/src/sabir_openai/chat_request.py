@@ -66,6 +66,7 @@ MAX_STOPS = 4
 DescribeTool: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
 """A function: a declared tool → its name, and the value of `tool_choice` that chooses the tool."""
 FORMAT_NAMES = IdentifierRule(longest=64)
+"""The rule for names of response formats."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:

@@ -22,6 +22,7 @@ _CODES = {
     errors.Overloaded: "overloaded_error",
     errors.ServerFailed: "server_error vector_store_timeout",
 }
+"""Error class → the codes and types of errors, in lower case, that mean this class."""
 _REQUEST_ERRORS = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
 """Codes that mean InvalidRequest if the error is in a response or an event and so has no HTTP status."""
 SETTINGS = {

@@ -55,6 +55,7 @@ OPENAI = Row(
     dialects=("responses", "chat"), key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
     url_variables=("OPENAI_BASE_URL",),
 )  # fmt: skip
+"""OpenAI's own endpoint."""
 
 
 class CompatibleProvider(RowProvider):

@@ -40,6 +40,7 @@ APPROVAL = "require_approval"
 would stop every reply before the first call.
 """
 MCP_FIELDS = frozenset({"allowed_tools", "authorization", "headers"})
+"""Fields of a NativeOption that the declaration of an MCP server can contain."""
 
 
 def _web_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:

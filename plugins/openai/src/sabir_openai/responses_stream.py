@@ -65,6 +65,7 @@ calls become blocks even without text.
 INDEX_STEP = 1000
 """The number of block indices that are reserved for one output item."""
 TERMINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+"""Types of events that contain the final response and end the reply."""
 ANNOUNCED_KINDS: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Type of an item whose only block begins as soon as the item is added → the kind of the block."""
 

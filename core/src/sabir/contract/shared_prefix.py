@@ -49,9 +49,11 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    before, after, fields = _without_markers(earlier), _without_markers(later), later.prompt_fields
-    total = length = _length_if_grown(before, after, fields)
-    changed = ""
+    before, fields, changed = _without_markers(earlier), later.prompt_fields, ""
+    total = length = _length_if_grown(before, later.body, fields)
+    if not length:
+        after = _without_markers(later)
+        total = length = _length_if_grown(before, after, fields)
     if not length:
         values = from_json(before), from_json(after)
         total, (length, changed) = _prompt_length(values[0], fields), _compare(*values, fields)
@@ -61,7 +63,8 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
         tokens = -(-usage.input_tokens * length // max(total, 1))
     else:  # some vendors also cache their own answer
         tokens = usage.input_tokens + (usage.output_tokens or 0)
-    return SharedPrefix(byte_count=length, tokens=tokens, changed=changed)
+    values_by_name = {"byte_count": length, "tokens": tokens, "changed": changed}
+    return SharedPrefix.construct_unchecked(values_by_name, {*values_by_name})
 
 
 def _without_markers(request: PromptRequest) -> bytes:
@@ -88,7 +91,9 @@ def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
         head = from_json(before[:at] + start + b"]}")
     except ValueError:  # another field has a field of this name
         return 0
-    if any(name not in head and before.find(b'"%s":' % name.encode(), at) >= 0 for name in fields[:-1]):
+    if before.find(b'],"', at) >= 0 and any(
+        name not in head and before.find(b'"%s":' % name.encode(), at) >= 0 for name in fields[:-1]
+    ):
         return 0  # the field may follow the messages
     return _prompt_length(head, fields[:-1]) + len(before) - at - len(start)
 

@@ -10,7 +10,7 @@ A question is one record, so a crash cannot separate its messages. After an erro
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -137,9 +137,11 @@ class ConversationStorage:
         Raises ConversationBusy if a question is being answered, or if the conversation was continued elsewhere or
         deleted, and StoreError if the conversation is closed.
         """
-        if self._claim is None:
+        claim = self._claim
+        if claim is None:
             raise StoreError(f"the conversation {self.name!r} is closed; open it again with Conversation(…)")
-        with self._claim.reserve():
+        claim.acquire()
+        try:
             if self._journal is not None and not self._journal.is_latest:
                 reason = f"the conversation {self.name!r} was continued through another object, or deleted"
                 raise ConversationBusy(f"{reason}; use the other object, or open the conversation again")
@@ -148,6 +150,8 @@ class ConversationStorage:
             except BaseException:
                 self._reload()
                 raise
+        finally:
+            claim.question.release()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -165,14 +169,12 @@ class ConversationStorage:
             return [*question]
         return self.evaluation.messages_with(question, instructions)
 
-    @contextmanager
-    def lend_messages(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
-        """Yield the list of `messages_with` for the `with` block. The caller must copy what it needs."""
-        if self.evaluation is None:
-            yield [*question]
-            return
-        with self.evaluation.lend_messages(question, instructions) as messages:
-            yield messages
+    def lend_messages(
+        self, question: tuple[Message, ...], instructions: InstructionsMark
+    ) -> AbstractContextManager[list[Message]]:
+        """Return a context manager that yields the list of `messages_with`. The caller must copy what it needs."""
+        evaluation = self.evaluation
+        return nullcontext([*question]) if evaluation is None else evaluation.lend_messages(question, instructions)
 
     @property
     def is_unfinished(self) -> bool:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from threading import Event as Signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -73,7 +73,7 @@ class StepPerformer(ABC):
 
     `question` is the id of the question's first message, for the events. `prepared` is the rendering of the first
     request, or None if the request was not rendered before. `cache_watch` compares the requests for their use of a
-    prompt cache, or is None. `cancelled` is set when running options must stop.
+    prompt cache, or is None.
     """
 
     requests: Requests
@@ -85,8 +85,17 @@ class StepPerformer(ABC):
     question: str = ""
     prepared: Rendering | None = None
     cache_watch: CacheWatch | None = None
-    cancelled: Signal = field(default_factory=Signal, init=False)
     recorder: Recorder | None = field(default=None, init=False)
+
+    @cached_property
+    def cancelled(self) -> Signal:
+        """The signal that is set when running options must stop."""
+        return Signal()
+
+    def stop_options(self) -> None:
+        """Set the signal `cancelled`, if an option has it."""
+        if "cancelled" in vars(self):
+            self.cancelled.set()
 
     @property
     def options_to_approve(self) -> frozenset[str] | None:

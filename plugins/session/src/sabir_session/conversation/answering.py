@@ -82,7 +82,10 @@ class QuestionAnswerer:
                 buffer.reservation = reservation
             if not content and options.is_own and self._unanswered is not None:
                 options = self._unanswered
-            if content and self.storage.is_unfinished:
+            is_unfinished = self.storage.is_unfinished
+            if is_unfinished or not content:
+                self.storage.check_latest()
+            if is_unfinished and content:
                 try:
                     await self._finish_question(performer_class, prepare(self._unanswered), reservation)
                 except SabirError as error:

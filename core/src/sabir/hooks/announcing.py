@@ -11,7 +11,7 @@ the same thread or task.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 from sabir.hooks.plugins import installed_hooks
@@ -35,7 +35,7 @@ def announce_work(work: AgentWork) -> Iterator[AgentWork]:
     """
     hooks = installed_hooks()
     work.headers = _received.get()
-    with set_during(_received, None):
+    with nullcontext() if work.headers is None else set_during(_received, None):
         hooks.work_started(work)
         error: BaseException | None = None
         try:

@@ -134,13 +134,17 @@ def freeze(value: JSONValue) -> JSONValue:
     if type(value) is dict:
         fields = {}
         for key, item in value.items():
-            fields[key] = freeze(item)
-        return FrozenDict(fields)
+            fields[key] = item if type(item) is str else freeze(item)
+        view = dict.__new__(FrozenDict)  # without the call of FrozenDict, which would take twice as long
+        dict.update(view, fields)
+        return view
     if type(value) is list or type(value) is tuple:
         items = []
         for item in value:
-            items.append(freeze(item))
-        return FrozenList(items)
+            items.append(item if type(item) is str else freeze(item))
+        array = list.__new__(FrozenList)
+        list.extend(array, items)
+        return array
     return value
 
 

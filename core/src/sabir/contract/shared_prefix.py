@@ -49,8 +49,8 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    before, fields, changed = _without_markers(earlier), later.prompt_fields, ""
-    total = length = _length_if_grown(before, later.body, fields)
+    before, after, fields, changed = _without_markers(earlier), later.body, later.prompt_fields, ""
+    total = length = _length_if_grown(before, after, fields)
     if not length:
         after = _without_markers(later)
         total = length = _length_if_grown(before, after, fields)

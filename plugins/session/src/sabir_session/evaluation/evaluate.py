@@ -314,9 +314,9 @@ async def finish_evaluation(
 
 
 async def _continue_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
-    for record in evaluation.unrecorded:
-        await performer.record(record)
-    evaluation.unrecorded = ()
+    if evaluation.unrecorded:
+        await performer.record(*evaluation.unrecorded)
+        evaluation.unrecorded = ()
     while True:
         if evaluation.open_calls:
             await _answer_open_calls(evaluation, performer)

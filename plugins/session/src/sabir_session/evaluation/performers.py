@@ -102,10 +102,10 @@ class StepPerformer(ABC):
         """The options whose calls need approval; None without an `approve` function."""
         return None if self.approve is None else frozenset(option.name for option in self.requests.functions)
 
-    async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session. Without a session, do nothing."""
+    async def record(self, *records: InnerMessage) -> None:
+        """Append records to the session. Without a session, do nothing."""
         if self.session is not None:
-            self.session.mutate(InnerMessage).append(record)
+            _append_records(self.session, records)
 
     def emit(self, event: Event) -> None:
         """Report an event to the watcher and the stream. A watcher's error is only logged."""
@@ -289,11 +289,11 @@ class LoopPerformer(StepPerformer):
     _running: "dict[asyncio.Task[EndedCall], CallRun]" = field(default_factory=dict, init=False)
     _ended_calls: list[EndedCall] = field(default_factory=list, init=False)
 
-    async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session, with the recorder if there is one."""
+    async def record(self, *records: InnerMessage) -> None:
+        """Append records to the session, with one call of the recorder if there is one."""
         if self.session is None or self.recorder is None:
-            return await super().record(record)
-        await self.recorder(partial(self.session.mutate(InnerMessage).append, record))
+            return await super().record(*records)
+        await self.recorder(partial(_append_records, self.session, records))
 
     @property
     def runs_options(self) -> bool:
@@ -381,6 +381,11 @@ class LoopPerformer(StepPerformer):
         self._ended_calls += ended
         on_time = [each.run for each in ended]
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
+
+
+def _append_records(session: Session, records: Iterable[InnerMessage]) -> None:
+    for record in records:
+        session.mutate(InnerMessage).append(record)
 
 
 def _in_loop_thread(emit: Callable[[Event], None]) -> Callable[[Event], None]:

@@ -80,7 +80,7 @@ def absolute_path(path: str) -> Path | None:
 def find_identity(path: str | Path) -> tuple[int, int] | None:
     """Return the device and the inode number of the file at a path; None if no file is found there."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - it is called for each record
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_dev, status.st_ino

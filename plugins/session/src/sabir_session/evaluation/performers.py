@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 
 Recorder = TypeAliasType("Recorder", Callable[[Callable[[], None]], Awaitable[None]])
-"""A coroutine function that is awaited for each write to a session. Its argument is the function that writes, which the
-coroutine function must call, for example in a thread."""
+"""A coroutine function that is awaited for each write of one or more records to a session. Its argument is the function
+that writes, which the coroutine function must call, for example in a thread."""
 LEAVING = 1.0
 """How many seconds cancelled coroutines have to end after the time of the budget is over."""
 

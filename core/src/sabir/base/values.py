@@ -132,18 +132,14 @@ def freeze(value: JSONValue) -> JSONValue:
     """
     # Loops, because comprehensions would put more frames on the stack for each level.
     if type(value) is dict:
-        fields = {}
+        view = dict.__new__(FrozenDict)  # calling FrozenDict would take longer
         for key, item in value.items():
-            fields[key] = item if type(item) is str else freeze(item)
-        view = dict.__new__(FrozenDict)  # without the call of FrozenDict, which would take twice as long
-        dict.update(view, fields)
+            dict.__setitem__(view, key, item if type(item) is str else freeze(item))
         return view
     if type(value) is list or type(value) is tuple:
-        items = []
-        for item in value:
-            items.append(item if type(item) is str else freeze(item))
         array = list.__new__(FrozenList)
-        list.extend(array, items)
+        for item in value:
+            list.append(array, item if type(item) is str else freeze(item))
         return array
     return value
 

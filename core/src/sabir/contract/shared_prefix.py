@@ -49,11 +49,9 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    before, after, fields, changed = _without_markers(earlier), later.body, later.prompt_fields, ""
+    before, fields, changed = _without_markers(earlier), later.prompt_fields, ""
+    after = later.body if later.body.startswith(before[:-2]) else _without_markers(later)
     total = length = _length_if_grown(before, after, fields)
-    if not length:
-        after = _without_markers(later)
-        total = length = _length_if_grown(before, after, fields)
     if not length:
         values = from_json(before), from_json(after)
         total, (length, changed) = _prompt_length(values[0], fields), _compare(*values, fields)
@@ -63,8 +61,7 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
         tokens = -(-usage.input_tokens * length // max(total, 1))
     else:  # some vendors also cache their own answer
         tokens = usage.input_tokens + (usage.output_tokens or 0)
-    values_by_name = {"byte_count": length, "tokens": tokens, "changed": changed}
-    return SharedPrefix.construct_unchecked(values_by_name, {*values_by_name})
+    return SharedPrefix(byte_count=length, tokens=tokens, changed=changed)
 
 
 def _without_markers(request: PromptRequest) -> bytes:
@@ -91,9 +88,8 @@ def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
         head = from_json(before[:at] + start + b"]}")
     except ValueError:  # another field has a field of this name
         return 0
-    if before.find(b'],"', at) >= 0 and any(
-        name not in head and before.find(b'"%s":' % name.encode(), at) >= 0 for name in fields[:-1]
-    ):
+    absent = [b'"%s":' % name.encode() for name in fields[:-1] if name not in head]
+    if before.find(b'],"', at) >= 0 and any(before.find(name, at) >= 0 for name in absent):
         return 0  # the field may follow the messages
     return _prompt_length(head, fields[:-1]) + len(before) - at - len(start)
 

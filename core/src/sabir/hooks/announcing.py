@@ -33,18 +33,15 @@ def announce_work(work: AgentWork) -> Iterator[AgentWork]:
     ...     work.name
     'assistant'
     """
-    hooks = installed_hooks()
-    work.headers = _received.get()
+    hooks, work.headers = installed_hooks(), _received.get()
     with nullcontext() if work.headers is None else set_during(_received, None):
         hooks.work_started(work)
-        error: BaseException | None = None
         try:
             yield work
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
+        except BaseException as error:
             hooks.work_ended(work, error)
+            raise
+        hooks.work_ended(work, None)
 
 
 def work_headers() -> dict[str, str]:

@@ -116,12 +116,10 @@ class Actor:
         """
         running = self._running.get(message.id)
         if running is None:
-            earlier_response = self._answers.get(message.id)
-            if earlier_response is not None:
+            if (earlier_response := self._answers.get(message.id)) is not None:
                 return earlier_response
             self.system.log(message)
-            refusal = self._refuse_early(message)
-            if refusal is not None:
+            if (refusal := self._refuse_early(message)) is not None:
                 self.system.log(refusal)
                 return refusal
             running = asyncio.ensure_future(self.system.answer_in_span(message, self._answer_message))

@@ -8,7 +8,7 @@ a changed copy and validates it.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from inspect import Parameter, Signature, signature
 from types import SimpleNamespace
@@ -170,12 +170,13 @@ def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
 _NAME_SETS: dict[frozenset[str], set[str]] = {}
 
 
-def _shared_names(names: set[str]) -> set[str]:
+def _shared_names(names: Set[str]) -> set[str]:
     """Return one set for all equal sets of field names. Each message would need 650 bytes for sets of its own.
 
     pydantic never changes the set of a frozen model; its copies have a set of their own.
     """
-    return _NAME_SETS.setdefault(frozenset(names), names)
+    key = frozenset(names)
+    return _NAME_SETS.get(key) or _NAME_SETS.setdefault(key, set(key))
 
 
 class Frozen(BaseModel, metaclass=AsRead):
@@ -239,7 +240,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         __delattr__ = __setattr__
 
     @classmethod
-    def construct_unchecked(cls, values: dict[str, Any], set_names: set[str]) -> Self:
+    def construct_unchecked(cls, values: dict[str, Any], set_names: Set[str]) -> Self:
         """Return an instance without validation, from values that are known to be valid. For code that must be fast.
 
         `values` contains all fields, by field name and in order, also those with a default; the mapping is not copied.

@@ -130,18 +130,24 @@ def freeze(value: JSONValue) -> JSONValue:
 
     A FrozenDict, a FrozenList and any other value is returned unchanged.
     """
-    # Loops, because comprehensions would put more frames on the stack for each level.
+    # Loops, because comprehensions would put more frames on the stack for each level. Most values are strings and
+    # numbers, so a call for each of them would take most of the time.
     if type(value) is dict:
-        view = dict.__new__(FrozenDict)  # calling FrozenDict would take longer
+        fields: FrozenDict = _new_dict(FrozenDict)
         for key, item in value.items():
-            dict.__setitem__(view, key, item if type(item) is str else freeze(item))
-        return view
+            _set_item(fields, key, freeze(item) if type(item) in _MUTABLE else item)
+        return fields
     if type(value) is list or type(value) is tuple:
-        array = list.__new__(FrozenList)
+        items: FrozenList = _new_list(FrozenList)
         for item in value:
-            list.append(array, item if type(item) is str else freeze(item))
-        return array
+            _append(items, freeze(item) if type(item) in _MUTABLE else item)
+        return items
     return value
+
+
+_MUTABLE = frozenset((dict, list, tuple))
+"""The types that `freeze` converts."""
+_new_dict, _set_item, _new_list, _append = dict.__new__, dict.__setitem__, list.__new__, list.append
 
 
 class JSONText(str):

@@ -12,7 +12,6 @@ function.
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache, wraps
 from itertools import chain, count
@@ -233,36 +232,34 @@ def _guard_hooks(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
 
 
 def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    is_telemetry, takes_versions = hook in TELEMETRY, hook == BUILT
+
     def call(*arguments: Any) -> Any:
-        answer = None
-        with _blaming(plugin, hook):
+        try:
             # Of a list of versions of a message, a hook gets the latest version.
             answer = function(*(each[-1] if isinstance(each, list) else each for each in arguments))
-        if hook in TELEMETRY or answer is None:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return _report_failure(error, plugin, hook)
+        if is_telemetry or answer is None:
             return None
-        return _add_version(answer, plugin, arguments) if hook == BUILT else _check_answer(answer, plugin, hook)
+        return _add_version(answer, plugin, arguments) if takes_versions else _check_answer(answer, plugin, hook)
 
     return call
 
 
-@contextmanager
-def _blaming(plugin: str, hook: str) -> Iterator[None]:
-    """Return a context manager around a plugin's function. Exceptions of telemetry hooks are logged; exceptions of
-    `sabir_message_built` are raised unchanged; all others become a PluginError that names the plugin.
+def _report_failure(error: BaseException, plugin: str, hook: str) -> None:
+    """Log an exception of a telemetry hook, and raise any other one: unchanged for `sabir_message_built`, otherwise as
+    a PluginError that names the plugin.
     """
-    unchanged = Exception if hook == BUILT else PluginError
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        failed = f"hook plugin {plugin} failed in {hook}"
-        if hook in TELEMETRY:
-            logger.warning("%s and was skipped: %s", failed, one_line(error))
-        elif isinstance(error, unchanged):
-            raise
-        else:
-            raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
+    failed = f"hook plugin {plugin} failed in {hook}"
+    if hook in TELEMETRY:
+        logger.warning("%s and was skipped: %s", failed, one_line(error))
+    elif isinstance(error, Exception if hook == BUILT else PluginError):
+        raise error
+    else:
+        raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
 
 
 _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {

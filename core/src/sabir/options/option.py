@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple,
 
 from pydantic import AfterValidator, BaseModel, Field, SkipValidation, ValidationError
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import from_json
 
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.models import Frozen, describe_validation_error
@@ -237,7 +238,7 @@ class Option(Frozen):
         if payload.invalid_arguments:
             return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
         try:
-            binder = self.binder or partial(bind_schema, self.parameters)
+            binder = self.binder or partial(bind_schema, from_json(self.parameters_json))
             return _BoundCall(call, function, binder(payload.arguments_json))
         except ArgumentsRefused as error:
             return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)

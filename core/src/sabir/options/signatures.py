@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 from sabir.base.errors import OptionInvalid, one_line
 from sabir.base.models import PlainSchema, describe_validation_error
-from sabir.base.values import FrozenDict, JSONText, JSONValue
+from sabir.base.values import JSONText, JSONValue
 
 
 class BoundArguments(NamedTuple):
@@ -64,7 +64,7 @@ def bind_model(model: type[BaseModel], arguments: JSONText) -> BoundArguments:
     return BoundArguments((_validate(model, arguments),), {})
 
 
-def bind_schema(schema: FrozenDict, arguments: JSONText) -> BoundArguments:
+def bind_schema(schema: Mapping[str, JSONValue], arguments: JSONText) -> BoundArguments:
     """Return the arguments by name, as immutable JSON values.
 
     Raises ArgumentsRefused for values that do not fit the keywords `type`, `enum`, `const`, `required`, `properties`,

@@ -99,7 +99,7 @@ class Usage(StoredModel):
             "reasoning_tokens": reasoning_tokens,
             "details_json": encode_json(details),
         }
-        return cls.construct_unchecked(values, set(values))
+        return cls.construct_unchecked(values, values.keys())
 
     def __str__(self) -> str:
         """Return the input and output tokens as one line, such as "12 in, ? out"; "?" is an unknown number."""
@@ -373,7 +373,10 @@ class BlockDelta(Frozen):
         """Return a delta event, without validation, from values that must be valid. For dialects, because this is
         faster than the constructor.
         """
-        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, _DELTA_FIELDS)
+
+
+_DELTA_FIELDS = frozenset(BlockDelta.model_fields)
 
 
 class BlockEnd(Frozen):

@@ -88,13 +88,14 @@ def raise_reported(response: Fields, scope: DecodeScope) -> None:
     The error is a field of the body, of the choice with index 0 (OpenRouter) or of `x_groq` (Groq), or it is the body
     itself (vLLM, Mistral). It is raised even if the body has choices, because their content was cut off.
     """
-    choices = map(object_or_empty, list_or_empty(response.get("choices")))
-    first = (choice for choice in choices if index_of(choice) == 0)
-    objects = (response, object_or_empty(response.get("x_groq")), *first)
-    error = next((each["error"] for each in objects if each.get("error")), None)
-    if error is None and "choices" not in response and (response.get("message") or response.get("detail")):
+    error = response.get("error") or object_or_empty(response.get("x_groq")).get("error")
+    for choice in () if error else map(object_or_empty, list_or_empty(response.get("choices"))):
+        if choice.get("error") and index_of(choice) == 0:
+            error = choice["error"]
+            break
+    if not error and "choices" not in response and (response.get("message") or response.get("detail")):
         error = response
-    if error is not None:
+    if error:
         raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, scope)
 
 
@@ -353,7 +354,7 @@ def read_usage(figures: JSONValue) -> Usage:
         usage,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        cache_read_tokens=first_whole_number(cached, *(usage.get(name) for name in _CACHED_FIELDS)),
+        cache_read_tokens=first_whole_number(cached, *map(usage.get, _CACHED_FIELDS)),
         cache_write_tokens=first_whole_number(written, usage.get("cache_creation_input_tokens")),
         reasoning_tokens=reasoning,
     )

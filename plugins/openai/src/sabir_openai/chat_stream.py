@@ -22,7 +22,6 @@ from sabir.authoring import (
     list_or_empty,
     object_or_empty,
     text_or_empty,
-    unknown_fields,
 )
 
 from sabir_openai import chat_decode
@@ -157,23 +156,25 @@ class _StreamedChoice:
     @staticmethod
     def adds_only_text(chunk: Fields) -> bool:
         """Return whether a chunk only adds text to the choice, so that its memory need not be counted separately."""
-        delta = chunk.get("delta", chunk)
-        return not chunk.get("logprobs") and all(
-            name in TEXT_FIELDS and isinstance(value, str | None) for name, value in object_or_empty(delta).items()
-        )
+        if chunk.get("logprobs"):
+            return False
+        for name, value in object_or_empty(chunk.get("delta", chunk)).items():
+            if name not in TEXT_FIELDS or not (value is None or isinstance(value, str)):
+                return False
+        return True
 
     def add(self, chunk: Fields) -> Iterator[AddedText]:
         """Add the part of a chunk that belongs to this choice. Yield each block that grew, with the added text."""
-        for name, value in unknown_fields(chunk, _REPEATED_FIELDS).items():
-            earlier = dict(object_or_empty(self.fields.get(name)))
-            has_lists = name == "logprobs"
-            self.fields[name] = add_fields(earlier, object_or_empty(value)) if has_lists else value
-        delta = unknown_fields(self._delta_of(chunk), ("role",))
+        self._replace_fields(chunk)
+        delta = self._delta_of(chunk)
         for name, value in delta.items():
+            if value is None or name == "role":
+                continue
             match name:
                 case "content":
                     for part in value if isinstance(value, list) else [value]:
-                        yield from self._add_content_part(part)
+                        if added := self._add_content_part(part):
+                            yield added
                 case "audio" if isinstance(value, dict):
                     yield from self._add_audio(value)
                 case "tool_calls" if isinstance(value, list):
@@ -187,6 +188,14 @@ class _StreamedChoice:
                     yield from self._add_text_field(name, value)
                 case _:
                     add_fields(self.message_fields, {name: value})
+
+    def _replace_fields(self, chunk: Fields) -> None:
+        """Store the fields of a choice besides its delta. Log probabilities are added to those of earlier chunks."""
+        for name, value in chunk.items():
+            if name == "logprobs" and value is not None:
+                self.fields[name] = add_fields(dict(object_or_empty(self.fields.get(name))), object_or_empty(value))
+            elif name not in _REPEATED_FIELDS and value is not None:
+                self.fields[name] = value
 
     def _delta_of(self, chunk: Fields) -> Fields:
         """Return the `delta` of a chunk. Without `delta`, return the `message`, or {} if earlier chunks had content."""
@@ -211,23 +220,29 @@ class _StreamedChoice:
             if text and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
                 yield chat_decode.REASONING, "reasoning", text
 
-    def _add_content_part(self, part: JSONValue) -> Iterator[AddedText]:
-        """Add an item of the content, which is a text or an object."""
-        fields = {"type": "text", "text": part} if isinstance(part, str) else object_or_empty(part)
-        text = fields.get("text")
-        if (thinking := chat_decode.thinking_text(fields)) is not None:
-            if not self.content or not isinstance(self.content[-1], StreamedThinking):
-                self.content.append(StreamedThinking())
-            self.content[-1].add(fields, thinking)
-            if thinking:
-                yield chat_decode.CONTENT + len(self.content) - 1, "reasoning", thinking
-        elif fields != {"type": "text", "text": text} or not isinstance(text, str):
-            self.content.append(part)
-        elif text:
-            if not self.content or not isinstance(self.content[-1], TextPieces):
-                self.content.append(TextPieces())
-            self.content[-1].append(text)
-            yield chat_decode.CONTENT + len(self.content) - 1, "text", text
+    def _add_content_part(self, part: JSONValue) -> AddedText | None:
+        """Add an item of the content, which is a text or an object. Return the text that a block grew by."""
+        text = part if isinstance(part, str) else None
+        if text is None:
+            fields = object_or_empty(part)
+            if (thinking := chat_decode.thinking_text(fields)) is not None:
+                return self._add_thinking(fields, thinking)
+            text = fields.get("text")
+            if fields != {"type": "text", "text": text} or not isinstance(text, str):
+                self.content.append(part)
+                return None
+        if not text:
+            return None
+        if not self.content or not isinstance(self.content[-1], TextPieces):
+            self.content.append(TextPieces())
+        self.content[-1].append(text)
+        return chat_decode.CONTENT + len(self.content) - 1, "text", text
+
+    def _add_thinking(self, fields: Fields, text: str) -> AddedText | None:
+        if not self.content or not isinstance(self.content[-1], StreamedThinking):
+            self.content.append(StreamedThinking())
+        self.content[-1].add(fields, text)
+        return (chat_decode.CONTENT + len(self.content) - 1, "reasoning", text) if text else None
 
     def _add_audio(self, audio: Fields) -> Iterator[AddedText]:
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))

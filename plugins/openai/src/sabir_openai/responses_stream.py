@@ -186,7 +186,8 @@ class ResponsesDecoder:
         if kind is None:
             return ()
         index = output_index * INDEX_STEP + (passage.position if kind in ("text", "refusal") else 0)
-        start = self._start_block(BlockStart(index=index, kind=kind)) if kind != "option_call" else ()
+        is_new = kind != "option_call" and index not in self._open_blocks
+        start = self._start_block(BlockStart(index=index, kind=kind)) if is_new else ()
         block = self._open_blocks.get(index)
         if block is None or block.start.kind != kind:
             return start

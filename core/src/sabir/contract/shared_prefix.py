@@ -49,9 +49,9 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    before, after, fields = _without_markers(earlier), _without_markers(later), later.prompt_fields
+    before, fields, changed = _without_markers(earlier), later.prompt_fields, ""
+    after = later.body if later.body.startswith(before[:-2]) else _without_markers(later)
     total = length = _length_if_grown(before, after, fields)
-    changed = ""
     if not length:
         values = from_json(before), from_json(after)
         total, (length, changed) = _prompt_length(values[0], fields), _compare(*values, fields)
@@ -88,7 +88,8 @@ def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
         head = from_json(before[:position] + start + b"]}")
     except ValueError:  # another field has a field of this name
         return 0
-    if any(name not in head and before.find(b'"%s":' % name.encode(), position) >= 0 for name in fields[:-1]):
+    absent = [b'"%s":' % name.encode() for name in fields[:-1] if name not in head]
+    if before.find(b'],"', position) >= 0 and any(before.find(name, position) >= 0 for name in absent):
         return 0  # the field may follow the messages
     return _prompt_length(head, fields[:-1]) + len(before) - position - len(start)
 

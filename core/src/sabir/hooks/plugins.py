@@ -156,11 +156,13 @@ class Hooks:
 
     def work_started(self, work: "AgentWork") -> None:
         """Call the plugins' `sabir_work_started` before an agent, an option or a workflow begins to work."""
-        self._hook.sabir_work_started(work=work)
+        if self._plugins:
+            self._hook.sabir_work_started(work=work)
 
     def work_ended(self, work: "AgentWork", error: BaseException | None) -> None:
         """Call the plugins' `sabir_work_ended` after a work ended; `error` is the exception that ended it, or None."""
-        self._hook.sabir_work_ended(work=work, error=error)
+        if self._plugins:
+            self._hook.sabir_work_ended(work=work, error=error)
 
     def work_requested(self, headers: dict[str, str]) -> None:
         """Call the plugins' `sabir_work_requested`, which add to the headers for another process."""

@@ -113,6 +113,7 @@ _CHECKS: dict[str, Callable[[Given, Any], str]] = {
     "loopback": _texts,
     "send": lambda given, found: "" if answers.reply_text() in found["text"] else "the answer was not read",
     "conversation": lambda given, found: _texts(given, found["text"]),
+    "ask": lambda given, found: _texts(given, found["text"]),
     "memory": lambda given, found: _same("fields", {"held", "json"}, set(found)),
     "history": lambda given, count: _same("number of messages", given.size, count),
     "append": lambda given, found: _same("append", {"count": given.size + 1, "text": answers.reply_text()}, found),

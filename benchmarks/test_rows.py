@@ -33,6 +33,7 @@ PREPARED = {
     ],
     "durable_step": [("bare_step", SQLITE), ("sabir_durable", SQLITE)],
     "conversation": [("sabir_conversation", Given("openai.chat", size)) for size in (10, 100)],
+    "ask": [("sabir_conversation", given) for given in (IN_MEMORY, SQLITE)],
     "actor_message": [("bare_queues", IN_MEMORY), ("sabir_actors", IN_MEMORY)],
     "actor_phase": [("bare_records", SQLITE), ("sabir_actors", SQLITE), ("sabir_actors", IN_MEMORY)],
 }
@@ -60,6 +61,7 @@ def test_each_contender_does_the_work_of_its_row(task: str, contender: str, give
 
 OTHER_WORK: list[tuple[str, Given, Any]] = [
     ("conversation", Given("openai.chat", 10), {"text": [answers.reply_text(), "No."]}),
+    ("ask", SQLITE, {"text": [answers.reply_text(), "No."]}),
     ("append", IN_MEMORY, {"count": 10, "text": answers.reply_text()}),
     ("actor_phase", SQLITE, {"phases": work.PHASES[:-1], "text": answers.reply_text()}),
     ("actor_memory", Given(actors.PAUSED, 3), {"held": 1, "states": {"created": 2, "paused": 1}}),

@@ -41,6 +41,9 @@ memory       messages  {"held": bytes held after rendering, "json": bytes of the
 conversation messages  {"text": the answer to one more question or to several, "figures": {"render", "send", "beyond"}:
                        sabir's nanoseconds of rendering, of sending and decoding, and of all else, each the least of
                        ten questions}; the history is work.answered(size); units = questions
+ask          questions {"text": the answers, "figures": {"beyond": nanoseconds that a conversation adds to `complete`,
+                       or a store to a question, "rows": the same of two rows by hand, with a store}};
+                       units = questions
 history      messages  how many were read
 append       messages  {"count": how many there are after one more, "text": of the last one}
 policy       messages  the text that the policy chose, by the wire's options

@@ -1,4 +1,4 @@
-"""sabir's Conversation: a question to a long conversation in a SQLite store, under a budget.
+"""sabir's Conversation: a question to a long conversation in a SQLite store, under a budget, and to short ones.
 
     question ──▶ Conversation ──▶ adapter.render ──▶ records ──▶ adapter.send ──▶ record ──▶ answer
                      beyond           render          beyond          send          beyond
@@ -7,12 +7,14 @@ Two methods of the adapter are timed where the conversation calls them: what is 
 conversation's own. Rendering and sending copy and compare the messages and bytes of the whole request each time.
 """
 
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import sabir
 from sabir_session import Budget, Conversation, Session, SQLiteStore, enable_inner_message_recording
 from sabir_session.records import InnerMessage
 
@@ -95,8 +97,83 @@ class Asking:
         self.folder.cleanup()
 
 
+WIRE, INSTRUCTIONS = "openai.chat", "Be brief."
+
+
+class Short:
+    """Asks ten questions a run in each of four ways, in turn; its figures are differences of the least of the ten.
+
+    `complete` with a list, a conversation in memory, one in a SQLite store, and one in memory with two rows beside it,
+    which are those of the stored one.
+    """
+
+    units = QUESTIONS
+
+    def __init__(self, given: Given) -> None:
+        caller = Sabir(given._replace(wire=WIRE))
+        caller.in_process(answers.reply(WIRE))
+        self.adapter, self.number = caller.adapter, 0
+        self.is_stored = given.wire == "SQLite"
+        self.folder = tempfile.TemporaryDirectory()
+        self.store = SQLiteStore(Path(self.folder.name, "chats.db"))
+        self.rows = sqlite3.connect(Path(self.folder.name, "rows.db"), isolation_level=None)
+        self.rows.execute("PRAGMA journal_mode = WAL")
+        self.rows.execute("PRAGMA synchronous = NORMAL")
+        self.rows.execute("CREATE TABLE records (id INTEGER PRIMARY KEY, kind TEXT, body TEXT)")
+
+    def renew(self) -> None:
+        """New conversations, each with one question, and what the stored one wrote for it."""
+        self.number, self.history = self.number + 1, [sabir.system(INSTRUCTIONS)]
+        name = f"chat {self.number}"
+        self.plain, self.beside, self.stored = (
+            Conversation(self.adapter, instructions=INSTRUCTIONS, keep=keep, name=name)
+            for keep in (None, None, self.store)
+        )
+        for ask in (self.complete, self.plain.ask_sync, self.beside.ask_sync, self.stored.ask_sync):
+            ask(work.said(0))
+        self.written = list(self.store.journal(name).read())[-2:]
+
+    def complete(self, question: str) -> sabir.Reply:
+        """Ask with a list alone."""
+        self.history.append(sabir.user(question))
+        reply = self.adapter.complete_sync(self.history)
+        self.history.extend(reply.messages)
+        return reply
+
+    def ask_and_write(self, question: str) -> Any:
+        """Ask, and insert two rows by hand, each committed by itself."""
+        answer = self.beside.ask_sync(question)
+        for row in self.written:
+            self.rows.execute("INSERT INTO records (kind, body) VALUES (?, ?)", row)
+        return answer
+
+    def __call__(self) -> dict[str, Any]:
+        ways = {"complete": self.complete, "plain": self.plain.ask_sync}
+        if self.is_stored:
+            ways = {"plain": self.plain.ask_sync, "stored": self.stored.ask_sync, "rows": self.ask_and_write}
+        least, texts = dict.fromkeys(ways, 10**12), []
+        for number in range(QUESTIONS):
+            for name, ask in ways.items():
+                begun = time.process_time_ns()
+                answer = ask(work.said(number))
+                least[name] = min(least[name], time.process_time_ns() - begun)
+                texts.append(answer.text)
+        for chat in (self.plain, self.beside, self.stored):
+            chat.close()
+        if not self.is_stored:
+            return {"text": texts, "figures": {"beyond": least["plain"] - least["complete"]}}
+        beyond, rows = (least[name] - least["plain"] for name in ("stored", "rows"))
+        return {"text": texts, "figures": {"beyond": beyond, "rows": rows}}
+
+    def close(self) -> None:
+        self.store.close()
+        self.rows.close()
+        self.folder.cleanup()
+
+
 def evidence(given: Given, found: dict[str, Any]) -> object:
     return {"text": found["text"]}
 
 
-CONTENDERS = {"sabir_conversation": Contender({"conversation": Asking}, {"conversation": evidence})}
+TASKS: dict[str, Callable[[Given], Callable[[], Any]]] = {"conversation": Asking, "ask": Short}
+CONTENDERS = {"sabir_conversation": Contender(TASKS, dict.fromkeys(TASKS, evidence))}

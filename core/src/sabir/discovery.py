@@ -56,7 +56,7 @@ def read_entry_points(group: str) -> Claims:
 
 
 def single_entry_point(claims: tuple[EntryPoint, ...]) -> EntryPoint:
-    """Return the only entry point with a name. Raises PluginConflict if several packages declare one."""
+    """Return the entry point of a name. Raises PluginConflict if several packages declare entry points of the name."""
     if len(claims) == 1:
         return claims[0]
     who = " and ".join(distribution(point) for point in claims)
@@ -213,8 +213,8 @@ class Registry:
         """Return the plugin object of a provider, for authors of plugins and tools. Loads the provider's package.
 
         `dialect` is the short name of an API format. It selects the package if several packages provide the name; None
-        means the provider of `name:model`. Raises ProviderMissing for an unknown name, and for one to which packages
-        only add dialects if `dialect` is None; DialectMissing for an unknown dialect, ProviderBroken if no package of
+        means the provider of `name:model`. Raises ProviderMissing for an unknown name and, if `dialect` is None, for a
+        name to which packages only add dialects; DialectMissing for an unknown dialect, ProviderBroken if no package of
         the name can be loaded, and PluginConflict if several packages claim the name and sabir cannot choose.
         """
         sources = self._sources_of(name)
@@ -351,6 +351,7 @@ class Registry:
             return installed + self._registered.get(name, [])
 
     def _missing_error(self, name: str) -> ProviderMissing:
+        """Return the ProviderMissing for a name, with the installed providers and the most helpful remedy."""
         installed = self.names()
         # The name of the package is guessed from the provider's name.
         package = f"pip install sabir-{name}, if it exists, or " if re.fullmatch(r"[a-z][a-z0-9_-]{0,39}", name) else ""
@@ -367,6 +368,9 @@ def _load_all(sources: Iterable[_Source], *, named: bool) -> list[Contribution]:
 
 
 def _status(name: str, source: _Source, contributions: Sequence[Contribution]) -> ProviderStatus:
+    """Return the status of one source of a provider. `contributions` are the loaded providers of all sources of its
+    name.
+    """
     own, (package, version) = source.contribution, _package_of(source.point) if source.point else ("", "")
     facts: dict[str, Any] = {"name": name, "distribution": package, "version": version}
     if own is None:

@@ -47,9 +47,11 @@ Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 @dataclass(frozen=True)
 class Told:
-    """What a process is told: where it dies (0: nowhere), its store, where it notes, and the names of its messages."""
+    """What a process is told: the point at which it dies, by number (0: nowhere) or by name (the first of it); its
+    store; where it notes; and the names of its messages.
+    """
 
-    die_at: int
+    die_at: int | str
     store: str
     folder: Path
     name: str

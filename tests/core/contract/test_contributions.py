@@ -157,7 +157,7 @@ def test_a_name_of_added_dialects_alone_shows_them_the_failure_and_the_hint(inst
     install("hints", {"sabir.hints": {"acme": "acme_hints:ACME"}}, acme_hints="ACME = 'or write zenith:model'")
 
     (text,) = errors(Registry(), "acme")
-    added = "provider 'acme' is not installed, only added dialects of it; write acme.messages:model; "
+    added = "provider 'acme' must be named with a dialect; write acme.messages:model; "
     assert text.startswith(f"{added}'acme' of broken 1.0 (broken_0:acme) cannot be loaded: ValueError: out of order")
     assert text.endswith("; or write zenith:model")
 

@@ -74,4 +74,4 @@ def test_a_body_in_place_of_a_stream_is_kept_up_to_a_limit() -> None:
     for _ in range(40):
         assert not list(state.feed(b" " * 4096))
 
-    assert len(state._seen) <= KEPT_BYTES + 4096
+    assert len(state._beginning) <= KEPT_BYTES + 4096

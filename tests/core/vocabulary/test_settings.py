@@ -12,7 +12,7 @@ from sabir.vocabulary.settings import (
     ResponseFormat,
     RetryPolicy,
     Settings,
-    SettingsGiven,
+    SettingsArguments,
     SettingsReader,
 )
 
@@ -32,7 +32,9 @@ EVERY_SETTING: dict[str, Any] = {
 
 
 def test_a_checker_is_told_of_every_field() -> None:
-    assert [*SettingsGiven.__annotations__] == [field.alias or name for name, field in Settings.model_fields.items()]
+    assert [*SettingsArguments.__annotations__] == [
+        field.alias or name for name, field in Settings.model_fields.items()
+    ]
 
 
 def test_settings_are_data_and_nothing_is_set_unless_it_is_given() -> None:

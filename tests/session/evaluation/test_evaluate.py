@@ -78,6 +78,22 @@ def test_each_thing_is_recorded_before_anything_is_done_with_it() -> None:
     ]  # fmt: skip
 
 
+async def test_the_messages_of_a_prompt_are_one_write_of_the_recorder() -> None:
+    """Each call of the recorder may cost a change of the thread. They are in the session before anything is sent."""
+    session = Session()
+    writes: list[list[str]] = []
+
+    async def recorder(write: Callable[[], None]) -> None:
+        before = len(get_inner_messages(session))
+        write()
+        writes.append([each.role for each in get_inner_messages(session)[before:]])
+
+    prompt = Prompt[None](system="Be brief.", messages=[sabir.user("Hello!"), sabir.assistant("Hi."), sabir.user("?")])
+    await evaluate(ScriptedAdapter("Yes."), prompt, session=session, recorder=recorder)
+
+    assert writes == [["system", "user", "assistant", "user"], ["assistant"]]
+
+
 async def test_calls_of_one_reply_run_at_once_and_keep_their_order() -> None:
     """Each waits for the other, and the last ends first; sequences and the next request follow the calls' order, so
     that the records of all runs are equal (WI-10, WI-44)."""

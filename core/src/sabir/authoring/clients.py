@@ -94,7 +94,7 @@ class Clients(Generic[SyncClient, AsyncClient]):
 
     def __init__(self) -> None:
         self._reset()
-        _EVERY.add(self)
+        _ALL_CLIENTS.add(self)
 
     def _reset(self) -> None:
         self._lock = Lock()
@@ -140,17 +140,17 @@ class Clients(Generic[SyncClient, AsyncClient]):
         """Drop all clients without closing them. Called in a forked child process."""
         if self._sync:
             self._sync[1].detach()
-        _OF_THE_PARENT.append((self._sync, self._by_loop))
+        _PARENT_CLIENTS.append((self._sync, self._by_loop))
         self._reset()
 
 
-_EVERY: WeakSet[Clients[Any, Any]] = WeakSet()
-_OF_THE_PARENT: list[object] = []
+_ALL_CLIENTS: WeakSet[Clients[Any, Any]] = WeakSet()
+_PARENT_CLIENTS: list[object] = []
 """The clients of the parent process. They are kept alive in a forked child, because freeing a client closes it."""
 
 
 def _forget_parent_clients() -> None:
-    for clients in list(_EVERY):
+    for clients in list(_ALL_CLIENTS):
         clients.forget()
 
 
@@ -187,7 +187,7 @@ def check_client(client: object, kind: str, provider: str, remedy: str) -> None:
         raise SettingsInvalid(f"client= of {provider} is of type {type(client).__name__}; {remedy}")
 
 
-_SECRETIVE = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
+_SECRET_NAME = re.compile("auth|key|secret|token|sig|pass", re.IGNORECASE)
 """Matches the names of headers and query parameters that contain secrets."""
 
 
@@ -210,7 +210,7 @@ class _HTTPResponse:
 def secrets_of(request: Any) -> tuple[str, ...]:
     """Return the keys, tokens and passwords in the headers and the query of an HTTP client's request."""
     sent = [*request.headers.items(), *parse_qsl(str(request.url.query, "ascii", "replace"))]
-    return tuple(each for name, value in sent if _SECRETIVE.search(name) for each in _secrets_of(value))
+    return tuple(each for name, value in sent if _SECRET_NAME.search(name) for each in _secrets_of(value))
 
 
 def _secrets_of(value: str) -> Iterator[str]:
@@ -262,6 +262,7 @@ SCHEMES = ("http", "https", "socks5", "socks5h")
 
 _URL = f"not the URL of a proxy (expected: {', '.join(SCHEMES)})"
 _EXPECTED = {"NO_PROXY": "not a list of hosts"}
+"""Variable → the fault in a message about its value. The other variables must have the URL of a proxy."""
 
 
 @contextmanager
@@ -287,8 +288,8 @@ def variables_behind(error: BaseException) -> list[str]:
     """Return the names of the set variables that may be the reason why a connection failed: those of certificates if
     the error's text contains "certificate", else those of proxies.
     """
-    is_of_certificates = "certificate" in str(error).lower()
-    return [name for name in FILES if os.environ.get(name)] if is_of_certificates else list(_proxies())
+    is_about_certificates = "certificate" in str(error).lower()
+    return [name for name in FILES if os.environ.get(name)] if is_about_certificates else list(_proxies())
 
 
 def _proxies(*further: str) -> dict[str, str]:
@@ -300,8 +301,8 @@ def _proxies(*further: str) -> dict[str, str]:
 
 
 def _fault_of(error: Exception) -> str | None:
-    """Return the variable that explains an error of creating a client, what is wrong with it, and the remedy; None if
-    no variable explains the error.
+    """Return a text with the variable that made the creation of a client fail, its fault, and the remedy. None if no
+    variable explains the error.
     """
     faults: list[str] = []
     if isinstance(error, ImportError):

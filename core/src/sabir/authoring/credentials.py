@@ -32,7 +32,7 @@ _NOTHING = SecretStr("")
 _NONE: PassedValues = FrozenDict()
 
 
-_Looks: TypeAlias = Mapping[str, Sequence[tuple[int, str, SecretStr]]]
+_Places: TypeAlias = Mapping[str, Sequence[tuple[int, str, SecretStr]]]
 """Credential's name → its places, in order: the rank of the kind of place, the place, and the value there."""
 
 
@@ -43,7 +43,7 @@ class FoundCredential(NamedTuple):
     (with its section for a profile), or "default"; None if a required value is missing. `searched` are the places that
     were read, in order. `value` is the value, also a default; "" if the value is missing or optional and not set.
     `is_used` is False if requests use another alternative. If no alternative is complete, it is True for all of them,
-    or for those of which the user passed a value.
+    or only for the alternatives with a value that the user passed.
     """
 
     credential: Credential
@@ -63,9 +63,9 @@ class KeySource:
     passed to `connect_own_clients`.
 
     `provider` is the provider's name for errors, `api_key` the user's `api_key=` or None, and `credentials` the
-    provider's declared credentials. A string is the value of the first credential; if there are alternatives, of the
-    credential "api_key" if there is one. Raises SettingsInvalid for a mapping with names that are not credentials, or
-    with values of several alternatives.
+    provider's declared credentials. A string is the value of the first credential, or with alternatives the value of
+    the credential named "api_key", if there is one. Raises SettingsInvalid for a mapping with names that are not
+    credentials, or with values of several alternatives.
     """
 
     def __init__(self, provider: str, api_key: ApiKey | None, credentials: Sequence[Credential] = ()) -> None:
@@ -88,17 +88,19 @@ class KeySource:
         >>> [each.source for each in KeySource.find([Credential(default="none")])]
         ['default']
         """
-        looks = {each.name: list(_look_in_places(each, passed)) for each in credentials}
-        ways = {way: [each for each in credentials if each.alternative in ("", way)] for way in _ways(credentials)}
-        results = {way: _find_together(group, looks) for way, group in ways.items()}
+        places = {each.name: list(_look_in_places(each, passed)) for each in credentials}
+        results: dict[str, dict[str, FoundCredential]] = {}
         order: dict[str, tuple[bool, int]] = {}
-        for way, group in results.items():
-            own = [each for each in group.values() if each.credential.alternative == way]
-            hits = (look for each in own for look in looks[each.credential.name] if look[2] or look[1] == _ARGUMENT)
-            order[way] = any(each.source is None for each in own), min((rank for rank, *_ in hits), default=4)
-        counting = [way for way, (_, rank) in order.items() if rank == 0] or [*order]  # rank 0: passed by the user
-        best = min(counting, key=order.__getitem__)
-        used = counting if order[best][0] else [best]
+        """Alternative → whether a value is missing, and the rank of the first place that has one of its values."""
+        for name in _alternatives(credentials):
+            results[name] = _find_together([each for each in credentials if each.alternative in ("", name)], places)
+            own = [each for each in results[name].values() if each.credential.alternative == name]
+            own_places = (place for each in own for place in places[each.credential.name])
+            ranks = (rank for rank, source, text in own_places if text or source == _ARGUMENT)
+            order[name] = any(each.source is None for each in own), min(ranks, default=4)
+        candidates = [name for name, (_, rank) in order.items() if rank == 0] or [*order]  # rank 0: passed by the user
+        best = min(candidates, key=order.__getitem__)
+        used = candidates if order[best][0] else [best]
         return [
             results[each.alternative or used[0]][each.name]._replace(is_used=each.alternative in ("", *used))
             for each in credentials
@@ -127,13 +129,13 @@ class KeySource:
         Raises CredentialsMissing if a required value is missing, also if a function returned an empty one; the message
         names the alternatives, if there are any, and says where to set the value. Also raises CredentialsMissing if a
         value cannot be part of an HTTP header, because it has a space, a control character or a non-ASCII character;
-        paths of `Credential.files` may. Raises SettingsInvalid if a function returned a mapping with names that are not
-        credentials, or with a value that is part of the URL.
+        only paths of `Credential.files` may have them. Raises SettingsInvalid if a function returned a mapping with
+        names that are not credentials, or with a value that is part of the URL.
         """
         if self._ask:
             passed = self._name_values(self._ask())
-            if late := [each.name for each in self._credentials if each.in_url and each.name in passed]:
-                wrong = f"returned {', '.join(late)}, which is part of the URL; pass a mapping, or set a variable"
+            if url_names := [each.name for each in self._credentials if each.in_url and each.name in passed]:
+                wrong = f"returned {', '.join(url_names)}, which is part of the URL; pass a mapping, or set a variable"
                 raise SettingsInvalid(f"api_key= of {self._provider} {wrong}")
             return self._look_up(passed)
         if self._values is None:
@@ -155,11 +157,14 @@ class KeySource:
             return {_main_name(self._credentials): SecretStr(api_key)}
         if foreign := sorted(set(api_key) - {"profile", *names}):
             raise SettingsInvalid(f"{owner} has the names {', '.join(foreign)}; expected {', '.join(names)}")
-        if len(ways := _ways(each for each in self._credentials if each.name in api_key)) > 1:
-            raise SettingsInvalid(f"{owner} has values for {' and for '.join(ways)}; pass only one")
+        if len(names := _alternatives(each for each in self._credentials if each.name in api_key)) > 1:
+            raise SettingsInvalid(f"{owner} has values for {' and for '.join(names)}; pass only one")
         return {name: SecretStr(value) for name, value in api_key.items()}
 
     def _look_up(self, passed: PassedValues) -> Values:
+        """Return the values of the credentials that requests use, without empty ones. Raises CredentialsMissing for a
+        missing value and for a value that cannot be part of a header.
+        """
         results = [each for each in KeySource.find(self._credentials, passed) if each.is_used]
         if any(each.source is None for each in results):
             raise CredentialsMissing(f"{self._provider} {_describe_missing(results)}", provider=self._provider)
@@ -170,16 +175,18 @@ class KeySource:
         return tuple((each.credential.name, each.value) for each in results if each.value)
 
 
-def _find_together(credentials: Sequence[Credential], looks: _Looks) -> dict[str, FoundCredential]:
-    """Return the results of credentials that are used together, by name. All secret values come from one place."""
-    secret = [look for each in credentials if each.secret for look in looks[each.name]]
-    places = [place for place, source, value in secret if value or source == _ARGUMENT]
+def _find_together(credentials: Sequence[Credential], places: _Places) -> dict[str, FoundCredential]:
+    """Return the results of credentials that are used together, by name. All secret values come from one kind of
+    place: the first that has one of them.
+    """
+    secret = [place for each in credentials if each.secret for place in places[each.name]]
+    ranks = [rank for rank, source, text in secret if text or source == _ARGUMENT]
     results = {}
     for each in credentials:
-        at = [look for look in looks[each.name] if not (each.secret and places) or look[0] == min(places)]
-        hit = next(((source, value) for _, source, value in at if value), None)
-        searched = tuple(source for _, source, _ in (looks[each.name] if hit else at))
-        source, value = hit or (None if each.default is None else "default", SecretStr(each.default or ""))
+        usable = [place for place in places[each.name] if not (each.secret and ranks) or place[0] == min(ranks)]
+        first = next(((source, value) for _, source, value in usable if value), None)
+        searched = tuple(source for _, source, _ in (places[each.name] if first else usable))
+        source, value = first or (None if each.default is None else "default", SecretStr(each.default or ""))
         results[each.name] = FoundCredential(each, source, searched, value)
     return results
 
@@ -188,13 +195,13 @@ def _describe_missing(results: Sequence[FoundCredential]) -> str:
     """Return the message of CredentialsMissing without the provider: for each alternative the names and places of found
     values and the missing names, the places that were read, and the remedy.
     """
-    ways = _ways(each.credential for each in results)
-    shared = [each for each in results if ways != [""] and not (each.credential.alternative or each.value)]
-    groups = {way: [each for each in results if each.credential.alternative == way] + shared for way in ways}
-    states = [f"{way} ({_describe_state(group)})" for way, group in groups.items()]
+    names = _alternatives(each.credential for each in results)
+    shared = [each for each in results if names != [""] and not (each.credential.alternative or each.value)]
+    groups = {name: [each for each in results if each.credential.alternative == name] + shared for name in names}
+    states = [f"{name} ({_describe_state(group)})" for name, group in groups.items()]
     missing = [each for each in results if each.source is None]
     searched = dict.fromkeys(source for each in missing for source in each.searched)
-    is_more = searched.keys() - {name for each in missing for name in each.credential.variables}
+    has_other_places = searched.keys() - {name for each in missing for name in each.credential.variables}
     main = _main_name([each.credential for each in results])
     variables, passed = dict[str, None](), dict[str, None]()
     for group in groups.values():
@@ -202,7 +209,7 @@ def _describe_missing(results: Sequence[FoundCredential]) -> str:
         variables |= {text: None} if (text := " and ".join(filter(None, wanted))) else {}
         names = [each.credential.name for each in group if each.credential.default is None]
         passed |= {"api_key=" + (f"{{{', '.join(f'{name!r}: …' for name in names)}}}" if names != [main] else ""): None}
-    steps = [f"looked at {', '.join(searched)}"] if is_more else []
+    steps = [f"looked at {', '.join(searched)}"] if has_other_places else []
     advice = f"pass {' or '.join(passed)}"
     steps.append(f"set the variable {', or '.join(variables)}, or {advice}" if variables else advice)
     what = f"needs {' or '.join(states)}" if len(groups) > 1 else f"has {_describe_state(results)}"
@@ -210,12 +217,12 @@ def _describe_missing(results: Sequence[FoundCredential]) -> str:
 
 
 def _describe_state(results: Sequence[FoundCredential]) -> str:
-    had = [f"{each.name} ({each.source})" for each in results if each.value]
+    available = [f"{each.name} ({each.source})" for each in results if each.value]
     names = " and no ".join(each.name for each in results if each.source is None)
-    return f"{' and '.join(had) + ' but ' if had else ''}no {names}"
+    return f"{' and '.join(available) + ' but ' if available else ''}no {names}"
 
 
-def _ways(credentials: Iterable[Credential]) -> list[str]:
+def _alternatives(credentials: Iterable[Credential]) -> list[str]:
     """Return the names of the alternatives, in order; [""] if there are none."""
     return [*dict.fromkeys(each.alternative for each in credentials if each.alternative)] or [""]
 

@@ -52,6 +52,7 @@ def fit_effort(
 
 
 _ACCEPTED = re.compile(r"(?is)\bsupported (?:values|levels|efforts)\b(.*)")
+"""Matches the list of supported values in an error text."""
 
 
 def named_efforts(text: str) -> list[ReasoningEffort]:

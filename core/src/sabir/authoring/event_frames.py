@@ -10,8 +10,8 @@ JSON ignores a \r between values. https://github.com/ndjson/ndjson-spec
 
 Both checksums are the CRC-32 of all bytes of the frame before them. https://smithy.io/2.0/aws/amazon-eventstream.html
 
-Use it in the `framings` of a dialect: `{CONTENT_TYPE: partial(EventFrames, read)}`, where `read` converts a frame to an
-event.
+Use the classes in the `framings` of a dialect: `{CONTENT_TYPE: JSONLines}`, or `{CONTENT_TYPE: partial(EventFrames,
+read)}`, where `read` converts a frame to an event.
 """
 
 import struct
@@ -58,6 +58,7 @@ class EventFrames:
         return []
 
     def _frames(self) -> Iterator[tuple[dict[str, str], bytes]]:
+        """Yield the headers and the payload of each complete frame, and remove these frames from the stored bytes."""
         while len(self._bytes) >= 12:
             _check_sum(self._bytes[:12], "the prelude of a frame")
             length, head = struct.unpack_from(">II", self._bytes)
@@ -80,10 +81,10 @@ def _check_sum(data: bytes | bytearray, what: str) -> None:
 def _headers(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a frame's headers. Each is: length, name, 7 (the type string), length, value."""
     while len(data) > 4 and data[1 + data[0] : 2 + data[0]] == b"\x07":
-        name, rest = data[1 : 1 + data[0]], data[2 + data[0] :]
-        size = int.from_bytes(rest[:2], "big")
-        yield name.decode("utf-8", "replace"), rest[2 : 2 + size].decode("utf-8", "replace")
-        data = rest[2 + size :]
+        name, after_type = data[1 : 1 + data[0]], data[2 + data[0] :]
+        end = 2 + int.from_bytes(after_type[:2], "big")
+        yield name.decode("utf-8", "replace"), after_type[2:end].decode("utf-8", "replace")
+        data = after_type[end:]
 
 
 class JSONLines:
@@ -114,8 +115,8 @@ class JSONLines:
         self._line += first
         if not lines:
             return []
-        whole, self._line = bytes(self._line), bytearray(lines.pop())
-        return [ServerEvent(text) for line in (whole, *lines) if (text := self._decode_line(line)).strip(" \t\r")]
+        first, self._line = bytes(self._line), bytearray(lines.pop())
+        return [ServerEvent(text) for line in (first, *lines) if (text := self._decode_line(line)).strip(" \t\r")]
 
     def close(self) -> list[ServerEvent]:
         """Return an event for the last line if the stream did not end it with a line feed and it is not blank."""

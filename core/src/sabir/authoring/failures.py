@@ -29,6 +29,7 @@ STATUSES: Mapping[int, type[CallError]] = {
     404: errors.ModelNotFound, 408: errors.CallTimedOut, 413: errors.RequestTooLarge,
     429: errors.RateLimited, 503: errors.Unavailable, 529: errors.Overloaded,
 }  # fmt: skip
+"""HTTP status → error class. `kind_of_status` returns the class for other statuses."""
 REMEDIES: Mapping[type[CallError], str] = {
     errors.AuthenticationFailed: "check the key", errors.PermissionDenied: "use a key that may do this",
     errors.ModelNotFound: "check the model's name and the endpoint",
@@ -37,6 +38,7 @@ REMEDIES: Mapping[type[CallError], str] = {
     errors.QuotaExceeded: "add credit or raise the limit", errors.RateLimited: "send again later",
     errors.ContentFiltered: "change the request", errors.InvalidRequest: "change the request",
 }  # fmt: skip
+"""Error class → the remedy at the end of the message."""
 _UNSUPPORTED = re.compile(
     r"(?i)unsupported|not (?:be )?(?:supported|permitted|allowed|enabled)|(?:does not|doesn't) (?:support|accept)"
     r"|deprecated|unrecognized|unknown (?:name|field|parameter|argument)|only works"
@@ -185,10 +187,10 @@ class ErrorTable:
         if error.__cause__ is not None and _is_a(error, "APIConnectionError", self.modules):
             error = error.__cause__
         modules = (*self.modules, *HTTP_MODULES)
-        for name, kind, words in (*RAISED, *self.raised):
+        for name, kind, text in (*RAISED, *self.raised):
             if _is_a(error, name, modules):
                 variables = " and ".join(variables_behind(error)) if name in _BY_ENVIRONMENT else ""
-                advice = words.replace("base_url", url_source) + (f"; also check {variables}" if variables else "")
+                advice = text.replace("base_url", url_source) + (f"; also check {variables}" if variables else "")
                 message = f"{provider} {advice} ({_describe_exception(error, name)})"
                 return kind(message, provider=provider) if kind else None
         return None

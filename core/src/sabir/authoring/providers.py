@@ -282,6 +282,9 @@ class SDKProvider(ABC):
         return next(filter(os.environ.get, self.url_variables), "") or " and ".join(map(str, sources)) or "base_url"
 
     def _url_credentials(self, access: Access) -> list[FoundCredential]:
+        """Look up the credentials that are part of the URL. Raises SettingsInvalid for a value that a URL cannot
+        contain.
+        """
         passed = access.api_key if isinstance(access.api_key, Mapping) else {}
         credentials = [each for each in self.credentials if each.in_url]
         results = KeySource.find(credentials, {name: SecretStr(text) for name, text in passed.items()})
@@ -338,8 +341,8 @@ class GeneratedSDKConnection(OwnClientConnection[Any, Any]):
 
     Set `module` to the SDK's module, `client_name` to the name of its sync client class, and `http_module` to its HTTP
     library. Credentials must be named like the client's arguments. With `is_vendor` False, the headers named in
-    `vendor_headers`, and those from the SDK's variable `MODULE_CUSTOM_HEADERS`, are left out. So is the SDK's
-    Authorization header if no key is found and none is required.
+    `vendor_headers`, and those from the SDK's variable `MODULE_CUSTOM_HEADERS` (such as ACME_CUSTOM_HEADERS), are left
+    out. If no key is found and none is required, the SDK's Authorization header is left out too.
     """
 
     module: str

@@ -172,6 +172,7 @@ class Row(Frozen):
         return ModelInfo.model_validate({**facts, **known})
 
     def _rename_quirks(self, entry: RowEntry, quirks: Mapping[str, str]) -> Iterable[str]:
+        """Yield the quirk that implements each rename of an entry. Raises PluginError for a rename without a quirk."""
         for setting, field in entry.renames.items():
             if (rename := f"{setting}: {field}") not in quirks:
                 known = f"known quirks: {', '.join(quirks)}"

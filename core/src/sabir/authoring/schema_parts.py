@@ -34,8 +34,8 @@ def has_lookaround(pattern: Any) -> bool:
 
 
 def with_names(schema: Schema, wire: Mapping[str, str]) -> Schema:
-    """Return an object's schema with renamed properties. `wire` maps old to new names. Also renames them in `required`,
-    `dependentRequired`, `dependentSchemas`, `if`, `then`, `else` and `not` of the root.
+    """Return an object's schema with renamed properties, also in the root's `required`, `dependentRequired`,
+    `dependentSchemas`, `if`, `then`, `else` and `not`. `wire` maps old to new names.
     """
     renamed = dict(schema)
     for name in ("properties", "dependentRequired", "dependentSchemas"):
@@ -87,6 +87,9 @@ def endless_reference(schema: Schema, start: Schema | None = None) -> str:
     finite = set[str]()
 
     def check(part: JSONValue, trail: tuple[str, ...]) -> str:
+        """Return the fault of the first endless reference in `part`, or "". `trail` has the references that lead to
+        `part`.
+        """
         for reference in references(part):
             target = target_of(schema, reference)
             if reference in trail or target is None:
@@ -111,6 +114,7 @@ def rename_reference(reference: str, wire: Mapping[str, str]) -> str:
 
 
 def _subschemas(schema: JSONValue) -> Iterator[JSONValue]:
+    """Yield the schemas directly inside a schema."""
     for name, value in as_mapping(schema).items():
         if name in MAPS:
             yield from as_mapping(value).values()

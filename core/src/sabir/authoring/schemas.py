@@ -26,6 +26,7 @@ from sabir.contract.turns import IdentifierRule, LossLog
 Limited: TypeAlias = Literal["levels", "properties", "enumerated values", "characters"]
 
 _BESIDE_REFERENCE = frozenset({"$defs", "$ref", "definitions"})
+"""Keywords that may always stand next to a reference."""
 _MOST_NESTED = 20
 """How many levels of unions inside unions are merged at the root."""
 
@@ -160,6 +161,7 @@ class _Walk:
         self._counts: Counter[Limited] = Counter()
 
     def fit(self) -> dict[str, Any]:
+        """Return the schema to send. Raises _Refused if the API has no such schema."""
         rule, root = self.rule, self.schema
         if rule.references == "finite" and (reason := endless_reference(root)):
             raise _Refused(reason)
@@ -170,6 +172,7 @@ class _Walk:
         return dict(self._fit_node(root, "", 0, ()))
 
     def change(self, kind: LossKind, path: str, reason: str, *, narrows: bool = False) -> None:
+        """Record a change at the place `path` of the original schema."""
         self.changes.append(SchemaChange(kind, path, reason, narrows))
 
     def _as_object(self, root: Schema) -> Schema:
@@ -194,8 +197,8 @@ class _Walk:
         return {"type": "object", **root} if is_bare else {"type": "object", **root, "properties": {}}
 
     def _merge_unions(self, root: Schema, level: int) -> Schema:
-        """Return the root without the keywords that it must not have. Properties of a union's branches are
-        added to it.
+        """Return the root without the keywords that it must not have, but with the properties of the branches of its
+        unions.
         """
         removed = [name for name in root if name in self.rule.not_at_root]
         merged = without_keywords(root, *removed)
@@ -270,6 +273,11 @@ class _Walk:
             raise _Refused(reason)
 
     def _fit_node(self, schema: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+        """Return the schema at the place `path`, and all schemas inside it, in the form that the API accepts.
+
+        `depth` is the number of objects around it, and `trail` has the references that were replaced by their targets
+        on the way to it.
+        """
         rule, where = self.rule, path or "the root"
         if not isinstance(schema, Mapping):
             self._refuse_strict(f"{where} is {schema!r}, which is not a schema object")
@@ -313,7 +321,8 @@ class _Walk:
             del plain[name]
         if rule.required and plain.get("default", True) is None and admits_null(plain):
             del plain["default"]
-        is_chosen = "discriminator" in plain or not self._refuses  # otherwise `anyOf` accepts more than `oneOf`
+        # Without a discriminator, `anyOf` accepts more values than `oneOf`.
+        is_chosen = "discriminator" in plain or not self._refuses
         if rule.one_of == "as_any_of" and "oneOf" in plain and "anyOf" not in plain and is_chosen:
             also = ", without its 'discriminator'" if plain.pop("discriminator", None) is not None else ""
             plain["anyOf"] = plain.pop("oneOf")
@@ -354,6 +363,7 @@ class _Walk:
         return {**schema, "items": either(members) if members and items is not True else {}}
 
     def _accepts(self, name: str, value: JSONValue, schema: Schema) -> bool:
+        """Return whether the API reads the keyword `name` with this value in a schema."""
         rule = self.rule
         if name == "oneOf" and "anyOf" in schema and rule.one_of == "as_any_of":
             return False
@@ -363,6 +373,9 @@ class _Walk:
         return (rule.keywords is None or name in rule.keywords) and (test is None or test(value))
 
     def _fit_value(self, name: str, value: JSONValue, path: str, depth: int, trail: tuple[str, ...]) -> Any:
+        """Return the value of the keyword `name`, with the schemas inside it fitted. Counts enumerated values and
+        characters.
+        """
         if name in MAPS and isinstance(value, Mapping):
             inner = depth + 1 if name == "properties" else 0
             self._add_count("characters", sum(map(len, value)))
@@ -391,14 +404,14 @@ class _Walk:
                 reason = "'additionalProperties' was removed, because the schema is not of an object"
                 self.change("downgraded", join_path(path, "additionalProperties"), reason)
             return
-        free = schema.get("additionalProperties")
-        is_open = free not in (None, False)
+        additional = schema.get("additionalProperties")
+        is_open = additional not in (None, False)
         if is_open and (self._refuses or not properties):
             raise _Refused(f"{where} allows properties of any name")
-        if properties is None and free is None:
+        if properties is None and additional is None:
             raise _Refused(f"{where} is an object whose properties are not listed")
         if is_open:
-            names = ", ".join(map(repr, keywords({"additionalProperties": free})))
+            names = ", ".join(map(repr, keywords({"additionalProperties": additional})))
             reason = f"the object was limited to its listed properties; not sent: {names}"
             self.change("downgraded", join_path(path, "additionalProperties"), reason, narrows=True)
         self._add_count("properties", len(properties or ()))
@@ -423,6 +436,7 @@ class _Walk:
         fitted.update(properties=fitted.get("properties", {}), **closed)
 
     def _add_count(self, what: Limited, number: int) -> None:
+        """Add to the count of `what`. Raises _Refused if the count exceeds the rule's limit."""
         self._counts[what] += number
         if self._counts[what] > self.rule.most.get(what, self._counts[what]):
             raise _Refused(f"the schema has more than {self.rule.most[what]:,} {what}")

@@ -1,4 +1,4 @@
-"""What packages that store data share: the names of stored types, the errors of databases, and grades of packages.
+"""Helpers for packages that store data: the names of stored types, the errors of databases, and grades of packages.
 
     class Note:                                            written as "app.note"; read under all three names:
         stored_as: ClassVar[str] = "app.note"                  app.note
@@ -81,7 +81,9 @@ _REMEDIES: dict[int | str | None, str] = {
     "42703": _DAMAGE,
     "53100": _ROOM,
 }
+"""Code of an error of SQLite or Postgres → the remedy."""
 _OTHER = "check that the store exists, and that you may read and write it"
+"""The remedy for errors with other codes."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class DatabaseFailure:
         """The driver's message, with "***" in place of each secret, also if the secret is percent-encoded."""
         text = str(self.error)
         for secret in filter(None, self.secrets):
-            for written in (secret, quote(secret, safe="")):
-                text = text.replace(written, "***")
+            for spelling in (secret, quote(secret, safe="")):
+                text = text.replace(spelling, "***")
         return text
 
     @property
@@ -128,10 +130,10 @@ def _code(error: BaseException | None) -> int | str | None:
 class PackageGrade:
     """The result of the conformance kit for the files of one package. `pytest --sabir-grade` creates it.
 
-    `package` and `version` are those of the distribution, `digest` is the digest of its files. `kit` is the version of
-    sabir-testing. `seed` is the seed of the random examples, of which each law has at least `examples`. `suites` are
-    the names of the suites, `passed` is the number of passed cases, and `expected_failures` the number of cases that
-    the suites expect to fail.
+    `package` and `version` name the distribution, and `digest` is the digest of its files. `kit` is the version of
+    sabir-testing. `seed` is the seed of the random examples, and `examples` the least number of examples of a law.
+    `suites` are the names of the suites, `passed` is the number of passed cases, and `expected_failures` the number of
+    cases that the suites expect to fail.
     """
 
     FILE: ClassVar[str] = "sabir-grade.json"
@@ -187,7 +189,7 @@ class PackageGrade:
 
     @staticmethod
     def stored_path(folder: Path, package: str, version: str, digest: str) -> Path:
-        """Return the path, in a folder for the results of runs, of the result for this version and digest."""
+        """Return the path of the grade for this version and digest in `folder`, which has the grades of runs."""
         return folder / f"{package}-{version}-{digest.partition(':')[2][:16]}.json"
 
     def as_json(self) -> str:

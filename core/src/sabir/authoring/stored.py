@@ -116,6 +116,7 @@ def read_count(body: bytes, field: str, dialect: str) -> int:
 Expected = TypeVar("Expected", str, dict[str, Any], list[Any])
 
 _WORDS: Mapping[type, str] = {str: "a string", dict: "an object", list: "an array"}
+"""Expected type → its name in an error."""
 _NO_PARAMETERS: Mapping[str, JSONValue] = {"type": "object", "properties": {}}
 
 

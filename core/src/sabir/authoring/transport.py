@@ -303,13 +303,13 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         and ConnectionFailed if a wrong variable for a proxy or certificates prevents the creation of a client.
         """
         request = self.addressed(request)
-        key = self._head_key("waiting", request)
+        key = self._head_key("sync", request)
         sender = self._clients.sync(lambda: _Sender(self._load_library().client(), Lock()))
         head = self._heads.get(key)
         if head is None:
             check_request(request)
             with sender.lock:
-                head = self._heads.get(key) or self._learn_sync(key, request)
+                head = self._heads.get(key) or self._build_head_sync(key, request)
         return HTTPAnswer(send(sender.client, head, request.body, request.opening, request.method))
 
     async def open(self, request: WireRequest) -> AsyncHTTPAnswer:
@@ -321,7 +321,7 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         if head is None:
             check_request(request)
             async with sender.lock:
-                head = self._heads.get(key) or await self._learn_head(key, request)
+                head = self._heads.get(key) or await self._build_head(key, request)
         return AsyncHTTPAnswer(await send(sender.client, head, request.body, request.opening, request.method))
 
     def _create_sender(self) -> _Sender:
@@ -342,13 +342,15 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
     def _head_key(self, mode: str, request: WireRequest) -> _HeadKey:
         return (mode, self._key.read(), request.path, request.timeout, *request.headers.items())
 
-    def _learn_sync(self, key: _HeadKey, request: WireRequest) -> Any:
+    def _build_head_sync(self, key: _HeadKey, request: WireRequest) -> Any:
+        """Let the SDK build the URL and the headers of a request, and cache them under `key`."""
         sdk = self._builder_client(key, self.make_sync, self._load_library().client, raise_captured)
         with CapturedRequest.caught() as captured:
             self.ask_sync(sdk, request)
         return self._store_head(key, captured, request)
 
-    async def _learn_head(self, key: _HeadKey, request: WireRequest) -> Any:
+    async def _build_head(self, key: _HeadKey, request: WireRequest) -> Any:
+        """Async version of `_build_head_sync`."""
         sdk = self._builder_client(key, self.make, self._load_library().async_client, raise_captured_async)
         with CapturedRequest.caught() as captured:
             await self.ask(sdk, request)
@@ -361,12 +363,12 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
         another key.
         """
         mode, key, *_ = kind
-        made_with, sdk = self._sdks.get(mode, (None, None))
-        if made_with != key:
+        last_key, sdk = self._sdks.get(mode, (None, None))
+        if last_key != key:
             keys = ((name, value.get_secret_value()) for name, value in key)
             sdk = make(dict(keys), http_client(event_hooks={"request": [hook]}))
             self._sdks[mode] = key, sdk
-        return sdk  # type: ignore[return-value]  # all clients of one way have one class
+        return sdk  # type: ignore[return-value]  # all clients of one mode have one class
 
     def _store_head(self, key: _HeadKey, captured: list[CapturedRequest], request: WireRequest) -> Any:
         """Return the request that the SDK built, with its URL and headers completed, and cache it."""
@@ -374,8 +376,8 @@ class OwnClientConnection(BaseConnection, ABC, Generic[SyncSDK, AsyncSDK]):
             raise ProviderBroken(f"{type(self).__name__} called its SDK for {request.path}, and no request was built")
         head = captured[0].request
         head.url = self.url_of(head, request)
-        if kinds := [text for name, text in request.headers.items() if name.lower() == "content-type"]:
-            head.headers["content-type"] = kinds[0]
+        if types := [text for name, text in request.headers.items() if name.lower() == "content-type"]:
+            head.headers["content-type"] = types[0]
         if self._query:
             queries = (self._query.encode(), head.url.query)
             head.url = head.url.copy_with(query=b"&".join(filter(None, queries)))

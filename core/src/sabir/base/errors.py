@@ -15,6 +15,7 @@ LEAST_SECRET = 8
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Matches control characters, and characters that change the direction of text."""
 
 
 def printable(text: str) -> str:
@@ -44,8 +45,8 @@ def one_line(text: str | BaseException, limit: int = 500, *, kept_end: int = 0) 
 
 
 def did_you_mean(name: str, known: Collection[str], otherwise: str, *, cutoff: float = 0.6) -> str:
-    """Return the question whether the most similar known name was meant; `otherwise` if none is similar. `cutoff` is
-    the least similarity, from 0 to 1.
+    """Return "did you mean …?" with the known name that is most similar to `name`, or `otherwise` if none is similar.
+    `cutoff` is the least similarity that counts, from 0 to 1.
     """
     near = difflib.get_close_matches(name, known, n=1, cutoff=cutoff)
     return f"did you mean {near[0]!r}?" if near else otherwise
@@ -230,8 +231,9 @@ def conceal(error: BaseException, secrets: Collection[str]) -> None:
 
 
 def _mask(secret: str, text: str) -> str:
+    """Return the text without the secret, also without its beginning or end next to the place where a text was cut."""
     for length in range(len(secret), LEAST_SECRET - 1, -1):
-        for cut in ("",) if length == len(secret) else ("…", r"\u2026"):
+        for cut in ("",) if length == len(secret) else ("…", r"\u2026"):  # the second is the first, escaped in JSON
             text = text.replace(f"{secret[:length]}{cut}", f"[a secret]{cut}")
             text = text.replace(f"{cut}{secret[-length:]}", f"{cut}[a secret]")
     return text

@@ -8,7 +8,7 @@ a changed copy and validates it.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from inspect import Parameter, Signature, signature
 from types import SimpleNamespace
@@ -112,6 +112,7 @@ def _name_fields(error: ValidationError, validate: Callable[..., Any], source: o
 
 
 def _unknown_fields_error(model: "Frozen") -> PydanticCustomError:
+    """Return the error for the unknown fields of a model, with the names of its fields."""
     unknown = ", ".join(repr(name) for name in model.__pydantic_extra__ or ())
     fields = ", ".join(field.alias or name for name, field in type(model).model_fields.items())
     words = f"{type(model).__name__} has no field {unknown}; its fields are {fields}"
@@ -119,22 +120,22 @@ def _unknown_fields_error(model: "Frozen") -> PydanticCustomError:
 
 
 if TYPE_CHECKING:
-    from pydantic._internal._model_construction import ModelMetaclass as AsRead
+    from pydantic._internal._model_construction import ModelMetaclass as ModelMeta
 else:
 
-    class AsRead(type(BaseModel)):
+    class ModelMeta(type(BaseModel)):
         """The metaclass of models. `help()` shows a model's own methods and fields, without the members of
         BaseModel.
         """
 
         def __dir__(cls) -> list[str]:
             """Return all names; if `help()` asks, only the names that classes other than BaseModel define."""
-            if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # of the module inspect, for pydoc
+            if sys._getframe(1).f_code.co_name != "classify_class_attrs":  # pydoc calls this function of `inspect`
                 return super().__dir__()
             ours = [vars(base) for base in cls.__mro__ if base not in (BaseModel, object)]
             members = {name: value for names in ours for name, value in names.items() if not name.startswith("_")}
             methods = {name for name, value in members.items() if callable(value) or isinstance(value, classmethod)}
-            return sorted(methods | (members.keys() - _PYDANTICS))
+            return sorted(methods | (members.keys() - _PYDANTIC_NAMES))
 
         @property
         def __signature__(cls) -> Signature:
@@ -157,7 +158,7 @@ else:
             """Do nothing: pydantic sets a signature of its own when it builds a validator."""
 
 
-_PYDANTICS = frozenset(vars(BaseModel))
+_PYDANTIC_NAMES = frozenset(vars(BaseModel))
 """The names that every model inherits from pydantic."""
 
 
@@ -168,17 +169,19 @@ def _parameter(field: FieldInfo, name: str, kind: object) -> Parameter:
 
 
 _NAME_SETS: dict[frozenset[str], set[str]] = {}
+"""Names of fields → the set that all instances with these fields share."""
 
 
-def _shared_names(names: set[str]) -> set[str]:
+def _shared_names(names: Set[str]) -> set[str]:
     """Return one set for all equal sets of field names. Each message would need 650 bytes for sets of its own.
 
     pydantic never changes the set of a frozen model; its copies have a set of their own.
     """
-    return _NAME_SETS.setdefault(frozenset(names), names)
+    key = frozenset(names)
+    return _NAME_SETS.get(key) or _NAME_SETS.setdefault(key, set(key))
 
 
-class Frozen(BaseModel, metaclass=AsRead):
+class Frozen(BaseModel, metaclass=ModelMeta):
     """Base class of immutable data, a pydantic model. Plugins use it for their vendor settings and hints.
 
     Unknown fields, and values that pydantic cannot convert to the field's type, raise pydantic's ValidationError. So
@@ -202,7 +205,7 @@ class Frozen(BaseModel, metaclass=AsRead):
                 raise _name_fields(error, self.__pydantic_validator__.validate_python, fields) from None
             _set_names(self, _shared_names(self.__pydantic_fields_set__))
 
-        # This mark of pydantic makes validation of nested values skip this method, as it skips BaseModel's.
+        # With this mark, pydantic does not call the method for nested values, as it does not call BaseModel's.
         __init__.__pydantic_base_init__ = True
 
         @classmethod
@@ -239,7 +242,7 @@ class Frozen(BaseModel, metaclass=AsRead):
         __delattr__ = __setattr__
 
     @classmethod
-    def construct_unchecked(cls, values: dict[str, Any], set_names: set[str]) -> Self:
+    def construct_unchecked(cls, values: dict[str, Any], set_names: Set[str]) -> Self:
         """Return an instance without validation, from values that are known to be valid. For code that must be fast.
 
         `values` contains all fields, by field name and in order, also those with a default; the mapping is not copied.

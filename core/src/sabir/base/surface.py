@@ -47,6 +47,7 @@ def without_modules(annotation: object) -> object:
 
 
 def _show_arguments(function: FunctionType) -> None:
+    """Set the signature that help() shows, and add the meaning of the keyword arguments to the docstring."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if parameters and parameters[-1].annotation is Never:

@@ -48,6 +48,7 @@ _TO_COMMA = re.compile(rb'[^",\[{]*+(?:"[^"\\]*+(?:\\(?:.|\Z)[^"\\]*+)*+(?:"|\Z)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _NO_BRACKETS = re.compile(r"[^\[\]]++")
 _ONE_KIND = str.maketrans("{}", "[]")
+"""Replaces braces by brackets, because only the depth of the nesting counts."""
 
 
 def _refuse_change(self: object, *_: object, **__: object) -> NoReturn:
@@ -130,18 +131,24 @@ def freeze(value: JSONValue) -> JSONValue:
 
     A FrozenDict, a FrozenList and any other value is returned unchanged.
     """
-    # Loops, because comprehensions would put more frames on the stack for each level.
+    # Loops, because comprehensions would put more frames on the stack for each level. Most values are strings and
+    # numbers, so a call for each of them would take most of the time.
     if type(value) is dict:
-        fields = {}
+        fields: FrozenDict = _new_dict(FrozenDict)
         for key, item in value.items():
-            fields[key] = freeze(item)
-        return FrozenDict(fields)
+            _set_item(fields, key, freeze(item) if type(item) in _MUTABLE else item)
+        return fields
     if type(value) is list or type(value) is tuple:
-        items = []
+        items: FrozenList = _new_list(FrozenList)
         for item in value:
-            items.append(freeze(item))
-        return FrozenList(items)
+            _append(items, freeze(item) if type(item) in _MUTABLE else item)
+        return items
     return value
+
+
+_MUTABLE = frozenset((dict, list, tuple))
+"""The types that `freeze` converts."""
+_new_dict, _set_item, _new_list, _append = dict.__new__, dict.__setitem__, list.__new__, list.append
 
 
 class JSONText(str):
@@ -191,10 +198,10 @@ class ObjectView(JSONView):
 def _encoder(*, sort_keys: bool) -> Callable[[JSONValue], str]:
     """Return a function that encodes compact JSON, faster than `json.dumps`.
 
-    It does not look for circular references, because a circle exceeds Python's recursion limit.
+    The function does not look for circular references, because they exceed Python's recursion limit anyway.
     """
-    written: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
-    encoder = json.JSONEncoder(**written, sort_keys=sort_keys, check_circular=False)
+    layout: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    encoder = json.JSONEncoder(**layout, sort_keys=sort_keys, check_circular=False)
     if c_make_encoder is None:  # an interpreter without json's encoder in C
         return encoder.encode
     pieces = c_make_encoder(None, encoder.default, encode_basestring, None, ":", ",", sort_keys, False, False)
@@ -239,6 +246,7 @@ def _is_deeper(text: str, levels: int) -> bool:
 
 
 def _describe_error(error: Exception, levels: int) -> str:
+    """Return the end of a NotJSON message: why a value is not JSON."""
     if isinstance(error, RecursionError):
         return f"it is nested deeper than {levels} levels"
     if isinstance(error, UnicodeEncodeError):
@@ -249,6 +257,7 @@ def _describe_error(error: Exception, levels: int) -> str:
 
 
 def _shorten(value: object) -> str:
+    """Return the beginning of a value's repr for an error message."""
     if isinstance(value, str | bytes):
         value = value[:_QUOTED]
     try:
@@ -326,12 +335,12 @@ def _encode_object(value: JSONValue, *, sort_keys: bool = False) -> JSONText:
 
 _as_json = PlainSerializer(lambda text: None if text is None else from_json(text), return_type=Any)
 
-_value, _object = partial(encode_json, sort_keys=True), partial(_encode_object, sort_keys=True)
+_sorted_value, _sorted_object = partial(encode_json, sort_keys=True), partial(_encode_object, sort_keys=True)
 _any_schema, _object_schema = WithJsonSchema({}), WithJsonSchema({"type": "object"})
 
-JSONValueField = Annotated[Any, PlainValidator(_value), _as_json, _any_schema]
+JSONValueField = Annotated[Any, PlainValidator(_sorted_value), _as_json, _any_schema]
 """The type of a pydantic field that accepts any JSON value (hence Any) and stores it as JSONText with sorted keys."""
-JSONObjectField = Annotated[Any, PlainValidator(_object), _as_json, _object_schema]
+JSONObjectField = Annotated[Any, PlainValidator(_sorted_object), _as_json, _object_schema]
 """The type of a pydantic field that accepts a JSON object and stores it as JSONText with sorted keys."""
 JSONDocumentField = Annotated[Any, PlainValidator(encode_json), _as_json, _any_schema]
 """The type of a pydantic field that accepts any JSON value and stores it as JSONText. The order of the keys is

@@ -222,6 +222,9 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         self._connector.close()
 
     def _render_checked(self, function: str, messages: Messages, how: CallArguments) -> Rendering:
+        """Render a call with the adapter's defaults. Raises WrongWord for unknown arguments, and RenderingRefused for
+        losses that `strict` forbids. `function` is the name of the public method, for errors.
+        """
         if not how.keys() <= _CALL.keys():
             Settings.refuse_misnamed(function, how, tuple(_CALL))
         settings, strict = how.get("settings"), how.get("strict")
@@ -239,6 +242,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
     def _prepare_stream(
         self, kind: WireClass, function: str, messages: Messages | Rendering, how: CallArguments
     ) -> tuple[StreamState, Start]:
+        """Return the state of a streamed call, and the function that prepares the call when its first event is read."""
         if not isinstance(messages, Rendering):
             rendering = self._render_checked(function, messages, how)
         elif how:
@@ -282,6 +286,7 @@ class ModelAdapter(AsyncClosing, SyncClosing):
         return watch.over(script), self._connector.wire(kind, rendering, watch.tell, is_stream=state is not None)
 
     async def _count_request(self, kind: WireClass, rendering: Rendering) -> TokenCount:
+        """Send the request that counts the tokens of a rendering. If the API cannot count, estimate them."""
         if self._dialect.encode_count is None:
             return TokenCount(input_tokens=-(-len(rendering.body_bytes) // 4), estimated=True)
         path, body = self._dialect.encode_count(rendering.body, self._renderer.scope)

@@ -74,8 +74,8 @@ class Clock:
         self.until, self._setting = (until, "idle") if until < self._last[0] else self._last
 
     def close(self) -> None:
-        """Note that the response is being closed. This must end at most LONGEST_CLOSE seconds after the present
-        limit, or from now if that limit is past.
+        """Note that the response is being closed. Closing must end at most LONGEST_CLOSE seconds after the present
+        limit, or after now if that limit is past.
         """
         self.until = max(self.until, monotonic()) + LONGEST_CLOSE
 

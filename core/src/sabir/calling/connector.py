@@ -41,15 +41,15 @@ class Connector:
 
     async def aclose(self) -> None:
         """Close the sync client and the async client of the running event loop, if the connection created them."""
-        if (connection := self._take()) is not None:
+        if (connection := self._detach()) is not None:
             await connection.aclose()
 
     def close(self) -> None:
         """Close the sync client, if the connection created the client."""
-        if (connection := self._take()) is not None:
+        if (connection := self._detach()) is not None:
             connection.close()
 
-    def _take(self) -> Connection | None:
+    def _detach(self) -> Connection | None:
         with self._lock:
             connection, self.connection = self.connection, None
         return connection
@@ -75,7 +75,7 @@ def read_limits(rendering: Rendering, *, is_stream: bool) -> tuple[float | None,
     If a caller reads the events (`is_stream`), one read may take as long as `idle`.
     """
     timeout, idle, total = rendering.timeout, rendering.idle, rendering.total
-    opening = min((each for each in (timeout, total) if each is not None), default=None)
+    opening = timeout if total is None else total if timeout is None else min(timeout, total)
     if is_stream and timeout is not None:
         return max(timeout, idle) if total is None else min(max(timeout, idle), total), opening
     return opening, opening

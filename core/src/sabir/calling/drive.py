@@ -26,6 +26,7 @@ from functools import partial
 from itertools import count
 from math import ceil, inf
 from time import monotonic, sleep
+from types import coroutine
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias
 
 from sabir.base.errors import SabirError, conceal, one_line, printable
@@ -318,18 +319,40 @@ class Wire(_Wire):
         await asyncio.sleep(seconds)
 
     async def _within(self, step: Awaitable[Result]) -> Result:
+        running = step.__await__()
+        try:
+            awaited = next(running)  # most steps end here, because their bytes have arrived, and need no timer
+        except StopIteration as ended:
+            result: Result = ended.value
+            return result
         if self._clock.until == inf:
-            return await step
+            return await _resume(running, awaited)
         import asyncio  # imported only where a loop runs; sync calls do not need it
 
         timer = asyncio.timeout(max(self._clock.until - monotonic(), 0))
         try:
             async with timer:
-                return await step
+                return await _resume(running, awaited)
         except TimeoutError as error:
             if timer.expired():
                 raise self._clock.late() from error
             raise
+
+
+@coroutine
+def _resume(running: Generator[Any, Any, Result], awaited: Any) -> Generator[Any, Any, Result]:
+    """Continue an awaitable that waits for `awaited`, which is the event loop's own object, and return its result."""
+    try:
+        while True:
+            try:
+                sent = yield awaited
+            except BaseException as error:
+                awaited = running.throw(error)
+            else:
+                awaited = running.send(sent)
+    except StopIteration as ended:
+        result: Result = ended.value
+        return result
 
 
 async def drive(script: Script[Result], wire: Performer) -> Emit | Done[Result]:

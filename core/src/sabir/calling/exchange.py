@@ -1,4 +1,4 @@
-"""One call to a provider as a script without I/O: it yields the next action and is sent the outcome.
+"""One call to a provider as a script without I/O: it yields the next action and receives the outcome.
 
     script ── Open · Next · Close · Pause · AttemptFailed ──▶ driver ──▶ Connection
        ▲                                                        │
@@ -153,14 +153,14 @@ def _retrying(
 
 @_retrying
 def call_script(exchange: Exchange[Dialect], attempt: int) -> Script[Reply]:
-    """The script of a call whose response is one body. The result is the Reply."""
+    """Return the script of a call whose response is one body. The result is the Reply."""
     scope = yield from _open_response(exchange, attempt)
     return (yield from _read_reply(exchange, scope, attempt))
 
 
 @_retrying
 def count_script(exchange: Exchange[Dialect], attempt: int) -> Script[TokenCount]:
-    """The script of a call that counts the input tokens of a request."""
+    """Return the script of a call that counts the input tokens of a request."""
     scope = yield from _open_response(exchange, attempt)
     body, _ = yield from _read_body(scope)
     try:
@@ -171,18 +171,18 @@ def count_script(exchange: Exchange[Dialect], attempt: int) -> Script[TokenCount
 
 @_retrying
 def folded_script(exchange: Exchange[Dialect], attempt: int) -> Script[Reply]:
-    """The script of a call whose response is a stream, although the caller wants only the reply.
+    """Return the script of a call whose response is a stream, although the caller wants only the reply.
 
     A retryable error in the middle of the stream is retried, because no event was passed to the user. An endpoint
     without streams may answer with one body: a response that begins with "{" is read as one body.
     """
     scope = yield from _open_response(exchange, attempt)
-    begun, came = b"", 0
+    begun, length = b"", 0
     is_text = not exchange.format.is_framed(scope.content_type)
     while is_text and BOM_UTF8.startswith(begun) and (chunk := (yield _NEXT)) is not None:
         assert isinstance(chunk, bytes)
-        begun, came = (begun + chunk).lstrip(), came + len(chunk)
-        if came > scope.bounds.body_bytes:
+        begun, length = (begun + chunk).lstrip(), length + len(chunk)
+        if length > scope.bounds.body_bytes:
             raise incoming.size_error(scope, "a body", "body_bytes")
     if begun.removeprefix(BOM_UTF8).lstrip().startswith(b"{"):
         return (yield from _read_reply(exchange, scope, attempt, begun))
@@ -194,8 +194,8 @@ def folded_script(exchange: Exchange[Dialect], attempt: int) -> Script[Reply]:
 
 @_retrying
 def stream_script(exchange: Exchange[Dialect], attempt: int, state: StreamState) -> Script[Reply]:
-    """The script of a streamed call. It passes the bytes to `state`, emits the events, and returns the
-    complete Reply.
+    """Return the script of a streamed call. It passes the bytes to `state`, emits the events, and returns the complete
+    Reply.
     """
     state.begin(exchange.scope, attempt, exchange.losses)
     scope = yield from _open_response(exchange, attempt)
@@ -211,7 +211,7 @@ def stream_script(exchange: Exchange[Dialect], attempt: int, state: StreamState)
 
 @_retrying
 def operation_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -> Script[OperationResult[Output]]:
-    """The script of a call of an operation whose response is read as a whole."""
+    """Return the script of a call of an operation whose response is read as a whole."""
     scope = yield from _open_response(exchange, attempt)
     body, was_broken = yield from _read_body(scope)
     try:
@@ -226,17 +226,17 @@ def operation_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -
 
 @_retrying
 def lines_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -> Script[Reply]:
-    """The script of a call of an operation whose response is read line by line. Emits each line's value.
+    """Return the script of a call of an operation whose response is read line by line. Emits each line's value.
 
     A failure after the first value is raised as StreamBroken, because the values were passed to the user.
     """
     scope = yield from _open_response(exchange, attempt)
-    rest, has_emitted, decoded = b"", False, Decoded[Any](None)
+    unfinished, has_emitted, decoded = b"", False, Decoded[Any](None)
     try:
-        while (chunk := (yield _NEXT)) is not None or rest:
+        while (chunk := (yield _NEXT)) is not None or unfinished:
             assert chunk is None or isinstance(chunk, bytes)
-            *lines, rest = (rest + chunk).split(b"\n") if chunk is not None else (rest, b"")
-            if len(rest) > scope.bounds.body_bytes:
+            *lines, unfinished = (unfinished + chunk).split(b"\n") if chunk is not None else (unfinished, b"")
+            if len(unfinished) > scope.bounds.body_bytes:
                 raise incoming.size_error(scope, "a line", "body_bytes")
             for line in filter(bytes.strip, lines):
                 decoded = _decode_row(exchange.format, line, scope)
@@ -251,6 +251,7 @@ def lines_script(exchange: Exchange[Operation[Any, Output]], attempt: int) -> Sc
 
 
 def _decode_row(operation: Operation[Any, Output], line: bytes, scope: DecodeScope) -> Decoded[Output]:
+    """Return the value of one line. Raises the CallError that the line reports, or ResponseInvalid."""
     body, _ = incoming.read_body(line, scope)
     try:
         return operation.decode(body, scope)

@@ -48,8 +48,9 @@ or out of credit, the response is invalid, or the member cannot accept the conve
 errors are raised at once: a missing or wrong key, an unknown model, an invalid or too long request, a filtered request.
 """
 
-_FACTORY = ("speaks_as", "settings", "strict", "fallback_on", "order")
-_OF_ONE = ("api_key", "base_url", "client", "model_info")
+_ARGUMENTS = ("speaks_as", "settings", "strict", "fallback_on", "order")
+_MEMBER_ARGUMENTS = ("api_key", "base_url", "client", "model_info")
+"""Arguments of `sabir.adapter` that belong to one provider, so that `fallback` does not accept them."""
 
 MESSAGE_CHARACTERS = 460
 """About how many characters the errors of all members together have in the message of AllFailed or RenderingRefused.
@@ -134,6 +135,7 @@ def _first_key(member: Adapter) -> str:
 
 
 def _describe_failed(member: Adapter, error: SabirError) -> Sequence[FailedMember]:
+    """Return the FailedMember for an error; for AllFailed of a nested fallback, the members of that fallback."""
     if isinstance(error, AllFailed):
         return error.failed_members
     message = str(error).encode(errors="replace").decode()
@@ -343,8 +345,8 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         kinds: Kinds,
         checked: Callable[[Adapter], object] = lambda member: member,
     ) -> Attempts[Any]:
-        """Return the generator `try_members` for the members' methods called `name`. `checked` is called with each
-        member before.
+        """Return the generator `try_members` that calls the members' method `name`. Before, `checked` is called with
+        the member.
 
         All members get the same messages with the same ids, and the options as a tuple. `extra_body` and
         `extra_headers` of the call are for the first member that was passed, so the others do not get them.
@@ -376,6 +378,7 @@ class FallbackAdapter(AsyncClosing, SyncClosing):
         return [member for _, member in sorted(keys, key=itemgetter(0))] + refusing
 
     def _member_of(self, rendering: Rendering) -> Adapter:
+        """Return the first member with the rendering's target. Raises SettingsInvalid if there is none."""
         for member in self.members:
             if rendering.target in _targets(member):
                 return member
@@ -433,10 +436,10 @@ def fallback(
     'large'
     """
     for name in misnamed:
-        if name in _OF_ONE:
+        if name in _MEMBER_ARGUMENTS:
             remedy = f"replace that member with sabir.adapter('provider:model', {name}=…)"
             raise WrongWord(f"fallback() has no argument `{name}`, which belongs to one provider; {remedy}")
-    Settings.refuse_misnamed("fallback", misnamed, _FACTORY)
+    Settings.refuse_misnamed("fallback", misnamed, _ARGUMENTS)
     _check_members(members)
     kinds = _check_kinds(FALLBACK_ON if fallback_on is None else fallback_on)
     make = partial(adapter, speaks_as=speaks_as, settings=settings, strict=strict)

@@ -184,11 +184,13 @@ class OperationClient(AsyncClosing, SyncClosing, Generic[Call, Output]):
     def _prepare(
         self, kind: WireClass, rendering: Rendering
     ) -> tuple[Script[OperationResult[Output]], Wire | SyncWire]:
+        """Return the script of a call, and the wire to run it with."""
         watch = CallWatch(rendering, installed_hooks())
         script = watch.over(operation_script(self._exchange(rendering)), lambda outcome: outcome.reply)
         return script, self._connector.wire(kind, rendering, watch.tell)
 
     def _prepare_lines(self, kind: WireClass, call: Call) -> tuple[Script[Reply], Wire | SyncWire]:
+        """Return the script of a call whose response is read line by line, and the wire to run it with."""
         rendering = self.render(call)
         watch = CallWatch(rendering, installed_hooks())
         script = watch.over(lines_script(self._exchange(rendering, is_stream=True)))

@@ -30,7 +30,9 @@ from sabir.calling.clock import Clock
 RETRY = 0.01
 """Seconds until the watchdog looks again at a late thread, which may have no socket yet, or open another socket."""
 LONGEST_SLEEP = 3600.0
+"""Seconds after which the watchdog looks again although no guard is late."""
 _DRIVER = "sabir.calling.drive"
+"""The module of the driver, whose frame calls the HTTP client."""
 _Socket: TypeAlias = socket.socket | socket.SocketIO
 
 
@@ -96,6 +98,7 @@ class Watchdog:
                     self._thread = thread
 
     def _watch(self) -> None:
+        """Shut down the sockets of late guards, again and again, and sleep until the next guard is late."""
         with self.lock:
             while True:
                 self.wakes, now = inf, monotonic()
@@ -113,27 +116,27 @@ def _hang_up(thread: int) -> bool:
 
     Return False if there is no such frame.
     """
-    used: list[_Socket] = []
+    sockets: list[_Socket] = []
     frame = innermost = _frame_of(thread)
     while frame is not None and frame.f_globals.get("__name__") != _DRIVER:
-        if not used:
+        if not sockets:
             values = list(frame.f_locals.values())
-            used = [each for value in values for each in _sockets_of(value, looks_inside=frame is innermost)]
+            sockets = [each for value in values for each in _sockets_of(value, looks_inside=frame is innermost)]
         frame = frame.f_back
     if frame is None:
         return False
-    for each in used:
+    for each in sockets:
         with suppress(OSError):  # the connection may be closed already
             if isinstance(each, socket.socket):
                 socket.socket.shutdown(each, socket.SHUT_RDWR)  # TLS's own method would make it read plain bytes
             else:
                 with socket.fromfd(each.fileno(), socket.AF_INET, socket.SOCK_STREAM) as same:
                     same.shutdown(socket.SHUT_RDWR)
-    return bool(used)
+    return bool(sockets)
 
 
 def _frame_of(thread: int) -> FrameType | None:
-    """Return the innermost frame of a thread. Keeps the garbage collector off meanwhile, because a collection inside of
+    """Return the innermost frame of a thread. Disables the garbage collector meanwhile: a collection inside of
     `sys._current_frames` blocks the interpreter before Python 3.11.9: https://github.com/python/cpython/issues/106883.
     """
     is_enabled = gc.isenabled()
@@ -154,7 +157,7 @@ def _sockets_of(value: object, *, looks_inside: bool) -> Iterator[_Socket]:
     if isinstance(value, socket.socket | socket.SocketIO):
         yield value
         return
-    with suppress(Exception):  # the object is of another library
+    with suppress(Exception):  # an object of another library may raise anything
         if get := getattr(type(value), "get_extra_info", None):
             yield from _sockets_of(get(value, "socket"), looks_inside=False)
         elif looks_inside:

@@ -17,8 +17,11 @@ from sabir.contract.provider import SUPPORTED_APIS, Credential, Provider
 REGISTERED = "sabir.register"
 """The source of a provider that the program added."""
 _FLAGS = ("reserves_name", "adds_dialects")
+"""Optional members of a provider, False by default."""
 _TUPLES = {"dialects": str, "request_ids": str, "credentials": Credential}
+"""Member of a provider that is a tuple → the type of its items."""
 _MEMBERS = sorted(name for name in {*Provider.__annotations__, *vars(Provider)} if not name.startswith("_"))
+"""The names of the members that a provider must have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +60,8 @@ def _members(provider: object, what: str) -> dict[str, Any]:
     """Return the members of Provider that the object has. Raises ProviderBroken for a class, for a missing member and
     for an unsupported `api_version`.
     """
-    with ProviderBroken.blaming(f"the attributes of {what} cannot be read"):  # any may raise, `__class__` included
+    # Any attribute may raise, even `__class__`.
+    with ProviderBroken.blaming(f"the attributes of {what} cannot be read"):
         class_name = provider.__name__ if isinstance(provider, type) else ""
         members = {each: getattr(provider, each) for each in (*_MEMBERS, *_FLAGS) if hasattr(provider, each)}
     if class_name:
@@ -113,6 +117,6 @@ def choose_contribution(name: str, contributions: Sequence[Contribution], dialec
     dialects = full_names(name, contributions)
     if dialect is None:
         remedy = " or ".join(f"{each}:model" for each in dialects)
-        raise ProviderMissing(f"provider {name!r} is not installed, only added dialects of it; write {remedy}")
+        raise ProviderMissing(f"provider {name!r} must be named with a dialect; write {remedy}")
     wanted = f"{name}.{dialect}" if dialect else name
     raise DialectMissing(f"{wanted!r} is not a dialect; {name} has {', '.join(dialects)}")

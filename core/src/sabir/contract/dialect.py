@@ -134,6 +134,9 @@ class ServerEventReader:
         return self._read_lines(b"\n\n")
 
     def _read_lines(self, chunk: bytes) -> list[ServerEvent]:
+        """Return the events that the lines in a chunk complete. Any chunk is accepted, also one that ends within a
+        line.
+        """
         # A CR ends its line at once, so that no event waits for another byte; an LF after it belongs to the same end.
         text = chunk.removeprefix(b"\n") if self._after_return else chunk
         self._after_return = chunk.endswith(b"\r") or (self._after_return and not chunk)
@@ -141,14 +144,15 @@ class ServerEventReader:
         self._line += first
         events = []
         if lines:
-            whole, self._line = bytes(self._line), bytearray(lines.pop())
-            events = [event for line in (whole, *lines) if (event := self._take_line(line)) is not None]
+            first, self._line = bytes(self._line), bytearray(lines.pop())
+            events = [event for line in (first, *lines) if (event := self._add_line(line)) is not None]
         is_amid = self._line or self._data or self._event or self._is_bare
         self._is_between = self._has_begun and not is_amid and chunk.endswith(b"\n")
         self.kept = len(self._line) + len(self._data) + len(self._event)
         return events
 
-    def _take_line(self, line: bytes) -> ServerEvent | None:
+    def _add_line(self, line: bytes) -> ServerEvent | None:
+        """Add one line to the present event. Return the event if the line ends it, and None otherwise."""
         if not self._started:
             self._started = True
             line = line.removeprefix(BOM_UTF8)
@@ -212,8 +216,8 @@ class Rendering(Frozen):
     of events; the dialect asks for one if an answer may take long, and `send` still returns a complete reply.
     `timeout`, `idle` and `total` (in seconds), `bounds` and `retries` come from the call's Settings; `idle` is never
     None. `method` is the HTTP method, "POST" for every conversation. `prompt_fields` and `cache_markers` are those of
-    the Dialect, with the messages as the last field. `reuses` is what a cache can reuse of the request before, if a
-    conversation of sabir-session sent both.
+    the Dialect, with the messages as the last field. `reuses` is the beginning that a cache can
+    reuse of the previous request, if a conversation of sabir-session sent both requests; None otherwise.
 
     >>> import sabir
     >>> llm = sabir.adapter("echo:m")

@@ -1,4 +1,4 @@
-"""Requests besides chat, such as embeddings: an operation is such a request's format as functions without I/O.
+"""Requests besides chat, such as embeddings. An Operation has the functions, without I/O, for one kind of request.
 
     call ──encode──▶ OperationRequest ──▶ Connection ──▶ body ──decode──▶ Decoded(output, usage)
              └ losses                                      └ or each line ──decode──▶ Decoded, Decoded, …
@@ -65,7 +65,7 @@ class Operation(Generic[Call, Output]):
     name: str
     """The full name, `<provider>.<operation>`, for example "acme.embeddings". The `dialect` of its targets."""
     encode: Callable[[Call, RequestScope], OperationRequest]
-    """Return the request of a call. What the API or the model cannot do is added to `scope.losses`. The scope has no
+    """Return the request of a call, and add to `scope.losses` what the API or the model cannot do. The scope has no
     options and no turns.
     """
     decode: Callable[[bytes, DecodeScope], Decoded[Output]]

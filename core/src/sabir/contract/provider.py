@@ -23,6 +23,7 @@ SABIR_API = 2
 or 2.
 """
 SUPPORTED_APIS = frozenset({SABIR_API - 1, SABIR_API})
+"""The versions of the plugin interface that this version of core supports."""
 
 ApiKey: TypeAlias = str | Mapping[str, str] | Callable[[], str | Mapping[str, str]]
 """What `api_key=` accepts: the key as a string, a mapping of credential names to values, or a function without
@@ -55,8 +56,8 @@ class Credential(Frozen):
     `secret` False, such as a region, is looked up by itself.
 
     `alternative` names the way to authenticate that needs this credential, such as "a bearer key" or "keys that sign".
-    Only one alternative is used: a complete one, that is, one whose required values are available. If several are
-    complete, the one whose values come from the earliest kind of place is used, else the first. Credentials with the
+    Only one alternative is used: one whose required values are all available. If there are several of these, the one
+    whose values come from the earliest kind of place is used; if that does not decide, the first. Credentials with the
     alternative "" are used with each. `in_url` is True for a value that is part of the endpoint's URL, such as a region
     or an account: SDKProvider replaces `{name}` in `url`. Such a value may have only letters, digits, "-" and "_".
     """

@@ -223,8 +223,8 @@ class RequestScope:
         stops: int = 0,
         take: "Callable[[RequestScope, str], Any] | None" = None,
     ) -> dict[str, Any]:
-        """Return the request fields for settings that the API accepts unchanged, as a dictionary. Settings that are not
-        set or must not be sent are left out.
+        """Return the request fields for neutral settings (WIRE_SETTINGS) whose values the API accepts unchanged, as a
+        dictionary. Settings that are not set or must not be sent are left out.
 
         `names` maps settings to field names. Settings in `absent` have no field in this API; they are reported as
         losses if set. If `stops` is not 0, only the first `stops` stop texts are sent, and the others are losses.
@@ -263,7 +263,7 @@ class RequestScope:
         return SettingsInvalid(f"option_choice is {choice!r}, which is not an offered option; options are: {offered}")
 
 
-def _variant(setting: str, value: Any) -> str:  # a setting's value
+def _variant(setting: str, value: Any) -> str:  # each setting has a type of its own
     """Return the kind of a setting's value, if targets may accept one kind and refuse another; otherwise ""."""
     if setting == "option_choice":
         return value if value in RequestScope.CHOICES else "named"
@@ -474,7 +474,7 @@ _NO_ARGUMENTS = JSONText("{}")
 
 
 def _read_broken(body: bytes | str) -> JSONValue:
-    """Parse JSON with lone surrogates, which U+FFFD replaces. Return None for text that is not JSON."""
+    """Parse JSON, and replace lone surrogates in it by U+FFFD. Return None for text that is not JSON."""
     try:
         return json.loads(_SURROGATE.sub("\ufffd", json.dumps(decode_json(body), ensure_ascii=False)))
     except NotJSON:

@@ -36,7 +36,7 @@ class SharedPrefix(Frozen):
 
 
 class PromptRequest(NamedTuple):
-    """What counts of a request: where it goes, its body, the fields of the prompt in order, and the cache markers."""
+    """The facts about a request to compare: target, body, the prompt's fields in order, and the cache markers."""
 
     target: Target
     body: bytes
@@ -49,9 +49,9 @@ def compare_prompts(earlier: PromptRequest, later: PromptRequest, usage: Usage |
     for name in ("provider", "dialect", "endpoint", "model"):
         if getattr(earlier.target, name) != getattr(later.target, name):
             return SharedPrefix(byte_count=0, tokens=0, changed=name)
-    before, after, fields = _without_markers(earlier), _without_markers(later), later.prompt_fields
+    before, fields, changed = _without_markers(earlier), later.prompt_fields, ""
+    after = later.body if later.body.startswith(before[:-2]) else _without_markers(later)
     total = length = _length_if_grown(before, after, fields)
-    changed = ""
     if not length:
         values = from_json(before), from_json(after)
         total, (length, changed) = _prompt_length(values[0], fields), _compare(*values, fields)
@@ -75,22 +75,23 @@ def _without_markers(request: PromptRequest) -> bytes:
 
 
 def _length_if_grown(before: bytes, after: bytes, fields: Sequence[str]) -> int:
-    """Return the length of the prompt in `before` if `after` has the same bytes up to the last message, which both
-    bodies end with. Return 0 if it has not, or if the bytes do not show that the messages are the last field.
+    """Return the length of the prompt in `before` if both bodies end with the list of messages and `after` only adds
+    messages. Return 0 otherwise, and if the bytes do not show that the messages are the last field.
 
     Most requests of a conversation grow like this, and comparing bytes is much faster than parsing two bodies.
     """
     start = b'"%s":[' % fields[-1].encode()
-    at = before.find(start)
-    if at < 0 or not (before.endswith(b"]}") and after.endswith(b"]}") and after.startswith(before[:-2])):
+    position = before.find(start)
+    if position < 0 or not (before.endswith(b"]}") and after.endswith(b"]}") and after.startswith(before[:-2])):
         return 0
     try:
-        head = from_json(before[:at] + start + b"]}")
+        head = from_json(before[:position] + start + b"]}")
     except ValueError:  # another field has a field of this name
         return 0
-    if any(name not in head and before.find(b'"%s":' % name.encode(), at) >= 0 for name in fields[:-1]):
+    absent = [b'"%s":' % name.encode() for name in fields[:-1] if name not in head]
+    if before.find(b'],"', position) >= 0 and any(before.find(name, position) >= 0 for name in absent):
         return 0  # the field may follow the messages
-    return _prompt_length(head, fields[:-1]) + len(before) - at - len(start)
+    return _prompt_length(head, fields[:-1]) + len(before) - position - len(start)
 
 
 def _prompt_length(body: Mapping[str, Any], fields: Sequence[str]) -> int:
@@ -98,7 +99,7 @@ def _prompt_length(body: Mapping[str, Any], fields: Sequence[str]) -> int:
 
 
 def _compare(before: Mapping[str, Any], after: Mapping[str, Any], fields: Sequence[str]) -> tuple[int, str]:
-    """Return the length of the common beginning, and the path of the first difference; "" if `after` goes on."""
+    """Return the length of the common beginning, and the path of the first difference: "" if `after` only adds."""
     for number, name in enumerate(fields):
         one, other = before.get(name), after.get(name)
         if one == other or (name == fields[-1] and _continues(one, other)):
@@ -107,9 +108,9 @@ def _compare(before: Mapping[str, Any], after: Mapping[str, Any], fields: Sequen
         if not (isinstance(one, list) and isinstance(other, list)):
             return length + _common_length(one, other), name
         pairs = zip(one, other, strict=False)
-        at = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(one), len(other)))
-        old, new = (each[at] if at < len(each) else None for each in (one, other))
-        return length + len(to_json(one[:at])) + _common_length(old, new), f"{name}[{at}]"
+        index = next((index for index, (old, new) in enumerate(pairs) if old != new), min(len(one), len(other)))
+        old, new = (each[index] if index < len(each) else None for each in (one, other))
+        return length + len(to_json(one[:index])) + _common_length(old, new), f"{name}[{index}]"
     return _prompt_length(before, fields), ""
 
 

@@ -67,6 +67,7 @@ class Roles:
 
 
 _HASH_LENGTH = 12
+"""The largest number of hexadecimal digits in a derived identifier."""
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ new_tuple = tuple.__new__
 All values are needed, defaults included. Their number is not checked.
 """
 NO_MEDIA = "(its media are not shown)"
+"""The text that is sent for a result if its media cannot be sent."""
 UNREADABLE = "invalid_json"
 """The name of the field in which the text of arguments that are not a JSON object is sent."""
 _NO_FIELDS: Mapping[str, Any] = FrozenDict()
@@ -275,9 +277,9 @@ class Entry(NamedTuple):
         if result.parts and not self.pieces and any(isinstance(part, MediaPart) for part in result.parts):
             losses.add("synthesized", "a text replaced the media", message=self.message, path="payload.result")
             return NO_MEDIA
-        whole: str = result.result_json[:]
+        text: str = result.result_json[:]
         # APIs refuse empty content, so an empty string is sent as the JSON text "".
-        return str(result.plain_result()) if whole[0] == '"' and whole != '""' else whole
+        return str(result.plain_result()) if text[0] == '"' and text != '""' else text
 
 
 class Turn(NamedTuple):
@@ -285,8 +287,8 @@ class Turn(NamedTuple):
 
     Results are in the order of their calls. With `Calls.results="with_user"`, the user's messages follow the results in
     the same turn, as entries without a `call`. Turns without content are left out, so two turns of the same side may
-    follow each other. If the API accepts no two turns of one side, `encode_turn` must add a short item of the missing
-    side and a loss of the kind "synthesized".
+    follow each other. If the API refuses two adjacent turns of one side, `encode_turn` must add a short item of the
+    missing side and a loss of the kind "synthesized".
     """
 
     side: Side

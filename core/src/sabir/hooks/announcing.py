@@ -11,7 +11,7 @@ the same thread or task.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 
 from sabir.hooks.plugins import installed_hooks
@@ -33,18 +33,15 @@ def announce_work(work: AgentWork) -> Iterator[AgentWork]:
     ...     work.name
     'assistant'
     """
-    hooks = installed_hooks()
-    work.headers = _received.get()
-    with set_during(_received, None):
+    hooks, work.headers = installed_hooks(), _received.get()
+    with nullcontext() if work.headers is None else set_during(_received, None):
         hooks.work_started(work)
-        error: BaseException | None = None
         try:
             yield work
-        except BaseException as raised:
-            error = raised
-            raise
-        finally:
+        except BaseException as error:
             hooks.work_ended(work, error)
+            raise
+        hooks.work_ended(work, None)
 
 
 def work_headers() -> dict[str, str]:

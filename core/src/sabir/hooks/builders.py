@@ -60,6 +60,7 @@ class _Builder:
         self._hooks = as_hooks(hooks)
 
     def _make_message(self, payload: Payload, policy: str | None = None) -> Message:
+        """Create a message with the builder's policy, role hint and step, and pass it to the hooks."""
         policy = self.policy if policy is None else policy
         hint = self.role_hint if self.role_hint is not None else self._hooks.role_hint(policy, payload.kind)
         settings = {"policy": policy, "role_hint_for_llm": hint, "step_num": self.step_num}
@@ -93,7 +94,7 @@ class MessageBuilder(_Builder):
         self._calls: list[OptionCall] = []
         self._calls_before_parts = 0
         self._assigned: dict[str, MediaPart] = {}
-        self._decider: str | None = None
+        self._call_policy: str | None = None
         self._built: Message | None = None
 
     @classmethod
@@ -122,10 +123,11 @@ class MessageBuilder(_Builder):
     def _anchored(
         cls, anchor: Anchor, step: int | None, policy: str | None, role_hint: RoleHint | None, hooks: "HookPlugins"
     ) -> Self:
+        """Return a builder for a step. Without a policy, its calls get the policy of the model that made the anchor."""
         if policy is not None:
             return cls(policy, role_hint, step, hooks)
         builder = cls(role_hint=role_hint, step_num=step, hooks=hooks)
-        builder._decider = _policy_of_model(anchor)
+        builder._call_policy = _policy_of_model(anchor)
         return builder
 
     def add_text(self, text: str) -> TextPart:
@@ -167,10 +169,10 @@ class MessageBuilder(_Builder):
         `name` is the option's name, `arguments` a JSON object; None means no arguments. Raises BuilderError for an
         empty name and if `arguments` is not a JSON object.
         """
-        chosen = {"invocation_id": Message.new_id(), "option_name": name}
+        identity = {"invocation_id": Message.new_id(), "option_name": name}
         arguments = {} if arguments is None else arguments
-        payload = OptionCallPayload.build("option call", **chosen, arguments=arguments)
-        call = cast(OptionCall, self._make_message(payload, self._decider))
+        payload = OptionCallPayload.build("option call", **identity, arguments=arguments)
+        call = cast(OptionCall, self._make_message(payload, self._call_policy))
         if not self._parts:
             self._calls_before_parts += 1
         self._calls.append(call)
@@ -207,6 +209,9 @@ class MessageBuilder(_Builder):
         return [*self._calls[:before], self.to_message(), *self._calls[before:]]
 
     def _add_media(self, modality: Modality, prompt_hint: str | None, url: str | None, how: MediaDetails) -> MediaPart:
+        """Append a media part with a checked URL and an id. Raises BuilderError if hint and URL are swapped or the id
+        is taken.
+        """
         if url is None or (MediaURL(prompt_hint or "").has_known_scheme and not MediaURL(url).has_known_scheme):
             call = f"add_{modality}({shorten(prompt_hint or '')}{'' if url is None else ', …'})"
             raise BuilderError(f"{call}: write the hint first, then the URL: add_{modality}(prompt_hint, url)")
@@ -214,13 +219,14 @@ class MessageBuilder(_Builder):
         if not part.id:
             part = part.model_copy(update={"id": self._media_id(part)})
             self._assigned[part.id or ""] = part
-        elif other := self._assigned.get(part.id):  # the id would name two media
+        elif other := self._assigned.get(part.id):
             both = " and ".join(f"{each.modality} {shorten(each.prompt_hint or each.url)}" for each in (part, other))
             remedy = "the second has the id already, so choose another"
             raise BuilderError(f"id {part.id!r} would name two media: {both}; {remedy}")
         return self._append_part(part)
 
     def _media_id(self, part: MediaPart) -> str:
+        """Return the id that a hook chooses; if none does, the next free `media-N`."""
         media = [each for each in self._parts if isinstance(each, MediaPart)]
         index = len(media) + 1
         if media_id := self._hooks.media_id(part, index):
@@ -318,6 +324,7 @@ def _policy_of_model(anchor: Anchor) -> str | None:
 
 
 def _step_of(anchor: object) -> int | None:
+    """Return the step number of an anchor. Raises BuilderError for a value that cannot be an anchor."""
     if isinstance(anchor, Message):
         return anchor.step_num
     if anchor is None or (isinstance(anchor, int) and not isinstance(anchor, bool) and anchor >= 0):

@@ -12,7 +12,6 @@ function.
 import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from decimal import Decimal
 from functools import cache, wraps
 from itertools import chain, count
@@ -38,6 +37,7 @@ BUILT = "sabir_message_built"
 """The hook that may change a message. It gets the list of the message's versions so far; the last one is the newest."""
 _HINTS = get_args(RoleHint)
 KNOWN_HOOKS = tuple(name for name in vars(specs) if name.startswith(PREFIX))
+"""The names of all hooks."""
 TELEMETRY = frozenset(name for name in KNOWN_HOOKS if name.startswith(("sabir_call_", "sabir_work_")))
 """The telemetry hooks: they return nothing, and their exceptions are only logged."""
 HookPlugins: TypeAlias = "Iterable[object] | Hooks | Literal['installed']"
@@ -59,7 +59,7 @@ class Hooks:
 
     def __init__(self, plugins: Iterable[object] = ()) -> None:
         self._plugins: dict[str, tuple[object, SimpleNamespace]] = {}
-        self._hook = _NOBODY
+        self._hook = _EMPTY_RELAY
         for plugin in plugins:
             self.register(plugin)
 
@@ -133,14 +133,14 @@ class Hooks:
     def call_answered(
         self, rendering: "Rendering", status: int, headers: Mapping[str, str], attempt: int, call: int
     ) -> None:
-        """Call the plugins' `sabir_call_answered` after the headers of a response arrived. `call` is its number."""
+        """Call the plugins' `sabir_call_answered` after a response's headers arrived. `call` is the call's number."""
         if self._plugins:
             self._hook.sabir_call_answered(
                 rendering=rendering, status=status, headers=headers, attempt=attempt, call=call
             )
 
     def call_ended(self, rendering: "Rendering", reply: "Reply", call: int) -> None:
-        """Call the plugins' `sabir_call_ended` after a call ended with a complete reply. `call` is its number."""
+        """Call the plugins' `sabir_call_ended` after a call got its complete reply. `call` is the call's number."""
         if self._plugins:
             self._hook.sabir_call_ended(rendering=rendering, reply=reply, call=call)
 
@@ -150,17 +150,19 @@ class Hooks:
             self._hook.sabir_call_failed(rendering=rendering, error=error, attempt=attempt, call=call)
 
     def call_given_up(self, rendering: "Rendering", error: BaseException | None, call: int) -> None:
-        """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is its number."""
+        """Call the plugins' `sabir_call_given_up` after a call ended without a reply. `call` is the call's number."""
         if self._plugins:
             self._hook.sabir_call_given_up(rendering=rendering, error=error, call=call)
 
     def work_started(self, work: "AgentWork") -> None:
         """Call the plugins' `sabir_work_started` before an agent, an option or a workflow begins to work."""
-        self._hook.sabir_work_started(work=work)
+        if self._plugins:
+            self._hook.sabir_work_started(work=work)
 
     def work_ended(self, work: "AgentWork", error: BaseException | None) -> None:
         """Call the plugins' `sabir_work_ended` after a work ended; `error` is the exception that ended it, or None."""
-        self._hook.sabir_work_ended(work=work, error=error)
+        if self._plugins:
+            self._hook.sabir_work_ended(work=work, error=error)
 
     def work_requested(self, headers: dict[str, str]) -> None:
         """Call the plugins' `sabir_work_requested`, which add to the headers for another process."""
@@ -186,7 +188,7 @@ def _relay_for(plugins: dict[str, tuple[object, SimpleNamespace]]) -> pluggy.Hoo
     return manager.hook
 
 
-_NOBODY = _relay_for({})
+_EMPTY_RELAY = _relay_for({})
 """The relay that calls no plugin, shared by all Hooks without plugins."""
 
 
@@ -231,36 +233,35 @@ def _guard_hooks(members: Mapping[str, Any], plugin: str) -> SimpleNamespace:
 
 
 def _guard(function: Callable[..., Any], plugin: str, hook: str) -> Callable[..., Any]:
+    """Return a function that calls a plugin's hook, checks its result, and names the plugin in errors."""
+    is_telemetry, takes_versions = hook in TELEMETRY, hook == BUILT
+
     def call(*arguments: Any) -> Any:
-        answer = None
-        with _blaming(plugin, hook):
-            # Of a list of versions of a message, a hook gets the latest version.
+        try:
+            # A hook gets only the latest version of a message.
             answer = function(*(each[-1] if isinstance(each, list) else each for each in arguments))
-        if hook in TELEMETRY or answer is None:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return _report_failure(error, plugin, hook)
+        if is_telemetry or answer is None:
             return None
-        return _add_version(answer, plugin, arguments) if hook == BUILT else _check_answer(answer, plugin, hook)
+        return _add_version(answer, plugin, arguments) if takes_versions else _check_answer(answer, plugin, hook)
 
     return call
 
 
-@contextmanager
-def _blaming(plugin: str, hook: str) -> Iterator[None]:
-    """Return a context manager around a plugin's function. Exceptions of telemetry hooks are logged; exceptions of
-    `sabir_message_built` are raised unchanged; all others become a PluginError that names the plugin.
+def _report_failure(error: BaseException, plugin: str, hook: str) -> None:
+    """Log an exception of a telemetry hook, and raise any other one: unchanged for `sabir_message_built`, otherwise as
+    a PluginError that names the plugin.
     """
-    unchanged = Exception if hook == BUILT else PluginError
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        failed = f"hook plugin {plugin} failed in {hook}"
-        if hook in TELEMETRY:
-            logger.warning("%s and was skipped: %s", failed, one_line(error))
-        elif isinstance(error, unchanged):
-            raise
-        else:
-            raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
+    failed = f"hook plugin {plugin} failed in {hook}"
+    if hook in TELEMETRY:
+        logger.warning("%s and was skipped: %s", failed, one_line(error))
+    elif isinstance(error, Exception if hook == BUILT else PluginError):
+        raise error
+    else:
+        raise PluginError(f"{failed}: {one_line(error, 300)}; update or remove it") from error
 
 
 _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -275,6 +276,7 @@ _ANSWERS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _check_answer(answer: object, plugin: str, hook: str) -> object:
+    """Return the result of a hook. Raises PluginError if the hook must not return it."""
     is_valid, expected = _ANSWERS[hook]
     if is_valid(answer):
         return answer
@@ -301,7 +303,7 @@ def _add_version(changed: object, plugin: str, arguments: Sequence[list[Message]
 
 
 def _check_implementations(members: Mapping[str, Any], plugin: str) -> None:
-    """Raise PluginError for a hook without the mark, for one that is not a plain function, and for no hook at all."""
+    """Raise PluginError for a hook without `hookimpl`, a hook that is not a plain function, and if there is no hook."""
     marked = {name: is_wrapper for name, _, is_wrapper in _marked_hooks(members)}
     for name in KNOWN_HOOKS:
         function = members.get(name)

@@ -113,7 +113,7 @@ async def call_function(function: Callable[[Argument], Returned | Awaitable[Retu
 
 
 MOST_DEPTH = 50
-"""The largest number of nested calls. Python's own limit of 1,000 frames is usually not reached before."""
+"""The largest number of nested calls. So few usually do not reach Python's own limit of 1,000 frames."""
 
 Report: TypeAlias = Callable[[float, float | None, str], None]
 
@@ -235,6 +235,7 @@ class RunOutcome(NamedTuple):
 
 
 _CANCELLED = RunOutcome(error=OptionFailed("CancelledError", "the option waited for something that was cancelled"))
+"""The outcome of a function that waited for something that was cancelled."""
 
 
 def run(function: Callable[..., Any], bound: BoundArguments) -> RunOutcome:
@@ -266,6 +267,7 @@ async def run_in_loop(function: Callable[..., Any], bound: BoundArguments) -> Ru
 
 
 async def _await_outcome(value: Awaitable[Any]) -> RunOutcome:
+    """Await what a function returned, and return the outcome. Only the cancellation of this task is raised."""
     import asyncio  # imported only where a loop runs; sync callers do not need it
 
     try:

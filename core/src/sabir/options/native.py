@@ -78,7 +78,7 @@ class NativeOption(Option):
 
     def check_runs(self, *, asynchronous: bool) -> NoReturn:
         """Raise OptionInvalid, because the vendor runs the tool."""
-        raise OptionInvalid(f"option {self.name!r} is the vendor's own tool, which no program runs")
+        raise OptionInvalid(f"option {self.name!r} is the vendor's own tool; read its results in the reply")
 
     def __repr_args__(self) -> Arguments:
         """Yield the arguments of `repr`. A query of the URL is left out, because it may contain a key."""
@@ -180,20 +180,22 @@ def _tuple_of(texts: Collection[str], field: str) -> tuple[str, ...]:
 def _new_native(
     kind: NativeKind, name: str, otherwise: "OptionLike | None", vendor: Sections | None, **fields: Any
 ) -> NativeOption:
+    """Return a NativeOption. Raises OptionInvalid for an invalid field, and for vendor parameters under "*"."""
     if vendor and SHARED in vendor:
         raise OptionInvalid(
             f"vendor[{SHARED!r}] of {kind}: each vendor's tool has parameters of its own; name the provider"
         )
-    instead = None if otherwise is None else _function_option(otherwise, kind)
+    replacement = None if otherwise is None else _function_option(otherwise, kind)
     try:
         return NativeOption.model_validate(
-            {"kind": kind, "name": name, "vendor": vendor, "otherwise": instead, **fields}
+            {"kind": kind, "name": name, "vendor": vendor, "otherwise": replacement, **fields}
         )
     except ValidationError as error:
         raise OptionInvalid(f"{kind}: {one_line(describe_validation_error(error))}") from None
 
 
 def _function_option(otherwise: "OptionLike", kind: NativeKind) -> Option:
+    """Return the Option for `otherwise`. Raises OptionInvalid for a native option."""
     listed = cast("Iterable[OptionLike]", [otherwise])
     (option,) = Option.all_of(listed)
     if isinstance(option, NativeOption):

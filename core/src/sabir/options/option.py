@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple,
 
 from pydantic import AfterValidator, BaseModel, Field, SkipValidation, ValidationError
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import from_json
 
 from sabir.base.errors import BuilderError, CallsTooDeep, NotJSON, OptionFailed, OptionInvalid, one_line
 from sabir.base.models import Frozen, describe_validation_error
@@ -177,14 +178,14 @@ class Option(Frozen):
         and result are Any, because each option has its own signature.
         """
         if self.function is None:
-            raise OptionInvalid(f"option {self.name!r} has no function to call")
+            raise OptionInvalid(f"option {self.name!r} has no function to call; create it with one")
         return self.function(*arguments, **named)
 
     def answer_sync(self, call: Message) -> Message:
         """Sync version of `answer`. The function runs in the calling thread.
 
-        Also raises OptionInvalid for a coroutine function. For another function that returns a coroutine, the error is
-        raised after the call of the function, and the coroutine is not run.
+        Also raises OptionInvalid for a coroutine function. If another function returns a coroutine, the error is raised
+        after the call of the function, and the coroutine does not run.
         """
         bound = self._bind(call, asynchronous=False)
         return bound if isinstance(bound, Message) else bound.run_sync()
@@ -210,7 +211,7 @@ class Option(Frozen):
         return (self,)
 
     def check_runs(self, *, asynchronous: bool) -> Callable[..., Any]:
-        """Return the option's function, to run it. Raises OptionInvalid if there is none.
+        """Return the option's function if the caller can run it. Raises OptionInvalid if there is no function.
 
         `asynchronous` says whether the caller can await. If False, also raises OptionInvalid for a coroutine function.
         """
@@ -224,8 +225,8 @@ class Option(Frozen):
     def _bind(self, call: object, *, asynchronous: bool) -> "_BoundCall | Message":
         """Return the function with its arguments for a call, or an error result if they do not fit or were cut off.
 
-        Raises OptionInvalid like `check_runs`, for another call, and if a parameter that sabir fills in has no value
-        here.
+        Raises OptionInvalid like `check_runs`, for a message that is not a call of this option, and if a parameter that
+        sabir fills in has no value here.
         """
         function = self.check_runs(asynchronous=asynchronous)
         if not isinstance(call, Message) or call.call is None:
@@ -237,7 +238,7 @@ class Option(Frozen):
         if payload.invalid_arguments:
             return error_result(call, INVALID_ARGUMENTS, _describe_invalid(payload), policy=RUNTIME)
         try:
-            binder = self.binder or partial(bind_schema, self.parameters)
+            binder = self.binder or partial(bind_schema, from_json(self.parameters_json))
             return _BoundCall(call, function, binder(payload.arguments_json))
         except ArgumentsRefused as error:
             return error_result(call, INVALID_ARGUMENTS, str(error), policy=RUNTIME)
@@ -336,6 +337,7 @@ def option(
 
 
 def _as_option(candidate: object, index: int) -> Option:
+    """Return the Option for one item of `options=[…]`. Raises OptionInvalid with the item's index."""
     if isinstance(candidate, Option):
         return candidate
     if isinstance(candidate, type) and issubclass(candidate, BaseModel):
@@ -349,6 +351,7 @@ def _as_option(candidate: object, index: int) -> Option:
 
 
 def _new_option(name: str, *, provided: tuple[Provided, ...] = (), **fields: Any) -> Option:
+    """Return an Option. `provided` are parameters that sabir fills in. Raises OptionInvalid if a field is invalid."""
     if provided:
         fields["binder"] = partial(bind_provided, fields["binder"], provided)
     try:

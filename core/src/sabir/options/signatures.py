@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 
 from sabir.base.errors import OptionInvalid, one_line
 from sabir.base.models import PlainSchema, describe_validation_error
-from sabir.base.values import FrozenDict, JSONText, JSONValue
+from sabir.base.values import JSONText, JSONValue
 
 
 class BoundArguments(NamedTuple):
@@ -64,7 +64,7 @@ def bind_model(model: type[BaseModel], arguments: JSONText) -> BoundArguments:
     return BoundArguments((_validate(model, arguments),), {})
 
 
-def bind_schema(schema: FrozenDict, arguments: JSONText) -> BoundArguments:
+def bind_schema(schema: Mapping[str, JSONValue], arguments: JSONText) -> BoundArguments:
     """Return the arguments by name, as immutable JSON values.
 
     Raises ArgumentsRefused for values that do not fit the keywords `type`, `enum`, `const`, `required`, `properties`,
@@ -97,9 +97,11 @@ _TYPES: Mapping[str, Callable[[JSONValue], bool]] = {
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }
+"""Type in a JSON schema → a function that returns whether a value has the type."""
 
 
 def _find_misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[str]:
+    """Yield a text for each place where a value does not fit a JSON schema. `place` is the path of the value, or ""."""
     if not isinstance(schema, dict):
         return
     where = f"{place}: " if place else ""
@@ -119,6 +121,7 @@ def _find_misfits(value: JSONValue, schema: JSONValue, place: str) -> Iterator[s
 
 
 def _find_object_misfits(value: Mapping[str, JSONValue], schema: Mapping[str, JSONValue], place: str) -> Iterator[str]:
+    """Yield the misfits of an object's members: missing, unknown or invalid ones."""
     prefix = f"{place}." if place else ""
     properties = properties if isinstance(properties := schema.get("properties"), dict) else {}
     for name in required if isinstance(required := schema.get("required"), list) else ():
@@ -155,7 +158,7 @@ def read_provided(function: str, parameters: Iterable[Parameter], hints: Mapping
 def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
     """Return the values that `__sabir_provide__` gives now for these parameters, by parameter name.
 
-    A parameter that has a default and no value now is left out. Raises OptionInvalid for a parameter that has neither.
+    A parameter without a value but with a default is left out. Raises OptionInvalid for a parameter that has neither.
     """
     values = {}
     for each in provided:
@@ -169,8 +172,8 @@ def values_of(provided: Iterable[Provided]) -> dict[str, Any]:
 
 
 def bind_provided(binder: Binder, provided: tuple[Provided, ...], arguments: JSONText) -> BoundArguments:
-    """Return the arguments of a binder, with the values of the parameters that sabir fills in. Raises ArgumentsRefused
-    if the arguments do not fit, and OptionInvalid if a parameter has neither a value nor a default.
+    """Call a binder, and return its arguments with the values of the parameters that sabir fills in. Raises
+    ArgumentsRefused if the arguments do not fit, and OptionInvalid if a parameter has neither a value nor a default.
     """
     bound = binder(arguments)
     return BoundArguments(bound.positional, {**bound.named, **values_of(provided)})
@@ -234,8 +237,8 @@ class Signature(NamedTuple):
         return cls(name, first_paragraph(documentation), schema, binder, provided)
 
     def provide(self) -> dict[str, Any]:
-        """Return the values that the parameters in `provided`, which sabir fills in, have now, by name. A parameter
-        that has a default and no value now is left out. Raises OptionInvalid for a parameter that has neither.
+        """Return the present values of the parameters in `provided`, which sabir fills in, by name. A parameter without
+        a value but with a default is left out. Raises OptionInvalid for a parameter that has neither.
         """
         return values_of(self.provided)
 
@@ -276,6 +279,11 @@ def first_paragraph(documentation: str) -> str:
 def _read_parameters(
     function: AnyFunction, name: str, documentation: Mapping[str, str]
 ) -> tuple[dict[str, Any], tuple[Parameter, ...], tuple[Provided, ...]]:
+    """Return pydantic field definitions for the parameters that the model fills in, these parameters, and the provided
+    ones.
+
+    Raises OptionInvalid for a parameter that JSON schema cannot describe.
+    """
     bound = function.keywords if isinstance(function, partial) else {}
     hints = _type_hints(function, name)
     try:
@@ -283,8 +291,8 @@ def _read_parameters(
     except ValueError:
         raise OptionInvalid(f"option {name!r} has no readable signature; wrap it in a typed function") from None
     provided = read_provided(name, (each for each in declared if each.name not in bound), hints)
-    not_the_models = {*bound, *(each.name for each in provided)}  # bound by the author, or filled in by sabir
-    parameters = tuple(each for each in declared if each.name not in not_the_models)
+    hidden = {*bound, *(each.name for each in provided)}  # bound by the author, or filled in by sabir
+    parameters = tuple(each for each in declared if each.name not in hidden)
     fields = {}
     for index, each in enumerate(parameters):
         _refuse_open_ended(each, name, hints)
@@ -293,6 +301,7 @@ def _read_parameters(
 
 
 def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
+    """Return the resolved annotations of a function. Raises OptionInvalid if an annotation cannot be resolved."""
     inner = Signature.unwrap(function)
     target = inner if inspect.isroutine(inner) else type(inner).__call__
     try:
@@ -305,6 +314,7 @@ def _type_hints(function: AnyFunction, name: str) -> dict[str, Any]:
 
 
 def _refuse_open_ended(parameter: Parameter, name: str, hints: Mapping[str, Any]) -> None:
+    """Raise OptionInvalid for `*args`, `**kwargs`, an unbound `self`, and a parameter without an annotation."""
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
         remedy = "name each parameter, or use Option.from_schema"
         raise OptionInvalid(f"option {name!r} has {parameter}, which a JSON schema cannot describe; {remedy}")
@@ -332,6 +342,7 @@ def _define_field(parameter: Parameter, annotation: Any, documented: str | None)
 
 
 def _build_model(name: str, fields: dict[str, Any]) -> tuple[dict[str, Any], type[BaseModel]]:
+    """Return the JSON schema of the parameters, and the pydantic model that validates them. Raises OptionInvalid."""
     try:
         model = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
         return schema_of_model(model), model
@@ -346,8 +357,11 @@ def _first_sentence(error: Exception) -> str:
 
 
 _SECTION = re.compile(r"^(?:Args|Arguments|Parameters):\s*$")
+"""Matches the first line of a docstring's section about parameters."""
 _SECTION_ENTRY = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s*(.*)$")
+"""Matches a parameter in such a section: its name, and the beginning of its description."""
 _FIELD_ENTRY = re.compile(r"^\s*:param\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)$")
+"""Matches a `:param name:` field: the parameter's name, and the beginning of its description."""
 
 
 def _parameter_documentation(documentation: str) -> dict[str, str]:

@@ -117,7 +117,7 @@ class ReplyBuilder:
         if not payloads:
             return ()
         first = Message(id=Message.new_id(), policy=self._scope.policy, origin=origin, payload=payloads[0])
-        shared, fields_set = vars(first), first.model_fields_set  # valid for the others too
+        shared, fields_set = vars(first), first.model_fields_set  # the others have the same, valid fields
         others = ({**shared, "id": Message.new_id(), "payload": each} for each in payloads[1:])
         return (first, *(Message.construct_unchecked(values, {*fields_set}) for values in others))
 
@@ -167,12 +167,12 @@ def cut_off_calls(
     """
     calls: dict[int, OptionCallPayload] = {}
     if marks or end not in ENDED_BY_ITSELF:
-        for at, call in enumerate(payloads):
+        for position, call in enumerate(payloads):
             if not isinstance(call, OptionCallPayload):
                 continue
-            is_sure = finished == "all" or (finished == "followed" and at < len(payloads) - 1)
-            if not marks.get(at, end in ENDED_BY_ITSELF or is_sure or _is_closed_text(call)):
-                calls[at] = call.model_copy(update={"invalid_arguments": True, "cut_off": True})
+            is_sure = finished == "all" or (finished == "followed" and position < len(payloads) - 1)
+            if not marks.get(position, end in ENDED_BY_ITSELF or is_sure or _is_closed_text(call)):
+                calls[position] = call.model_copy(update={"invalid_arguments": True, "cut_off": True})
     return calls
 
 
@@ -232,7 +232,7 @@ class Fold:
         """Add the next event. Raises ResponseInvalid if the event is out of order, or for too many blocks.
 
         ReplyStart must be the first event and ReplyEnd the last, after the ends of all blocks; a block's delta and end
-        must follow its start. Each block has another index.
+        must follow its start. Each block has its own index.
         """
         if isinstance(event, BlockDelta):
             self._find_open(event, event.kind).texts.append(event.text)
@@ -254,6 +254,7 @@ class Fold:
             self._end, self.ended = event, True
 
     def _find_open(self, event: BlockDelta | BlockEnd, kind: str) -> _Block:
+        """Return the open block of an event. Raises ResponseInvalid if there is none of this kind."""
         block = self._blocks.get(event.index)
         if block is None or block.end is not None or block.start.kind != kind:
             raise self._out_of_order(event)
@@ -286,6 +287,7 @@ class Fold:
         return self._reply
 
     def _build(self, end: ReplyEnd) -> Reply:
+        """Return the reply of the blocks so far. Blocks without an end are shortened texts, or losses."""
         builder, losses, calls = ReplyBuilder(self._scope), list(end.losses), []
         for _, block in sorted(self._blocks.items()):
             start, text = block.start, "".join(block.texts)

@@ -63,6 +63,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _replace_invalid(body: bytes, most: int | None) -> bytes:
+    """Return the body with U+FFFD in place of invalid UTF-8. A result longer than `most` bytes is not complete."""
     valid = BytesIO()
     for text in _decode_pieces(body, "replace"):
         valid.write(text.encode())
@@ -72,6 +73,7 @@ def _replace_invalid(body: bytes, most: int | None) -> bytes:
 
 
 def _decode_pieces(body: bytes, errors: str) -> Iterator[str]:
+    """Yield the text of the body in pieces of about a megabyte, to save memory."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     for start in range(0, len(body), _PIECE):
         yield decoder.decode(body[start : start + _PIECE])
@@ -85,7 +87,7 @@ def _mend_escapes(body: bytes) -> bytes:
     mended = bytearray(body)
     for match in _LONE_SURROGATE.finditer(body):
         if match[1]:
-            mended[slice(*match.span(1))] = rb"\ufffd"  # has the same length
+            mended[slice(*match.span(1))] = rb"\ufffd"  # as long as the escape before
     return body if mended == body else bytes(mended)
 
 
@@ -94,6 +96,7 @@ SHOWN_CHARACTERS = 200
 _WIDE_BYTES = re.compile(rb"[\xf0-\xff]|\\u[dD][89abAB]")
 """Matches the beginning of a character beyond U+FFFF in UTF-8, or of its escape in JSON."""
 _WIDE = re.compile(r"[^\x00-\uffff]")
+"""Matches a character beyond U+FFFF."""
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 """Matches a JSON escape of a half of a character beyond U+FFFF; U+D000 to U+D7FF are ordinary Korean letters."""
 KEPT_BYTES = 65_536
@@ -101,8 +104,8 @@ KEPT_BYTES = 65_536
 
 
 def quote_beginning(body: bytes | str) -> str:
-    """Return the quoted beginning of an answer for an error message, or "an empty body". At most 80 characters, of
-    which those that are not ASCII are written as escapes.
+    """Return the quoted beginning of an answer for an error message, or "an empty body". At most 80 characters; those
+    outside ASCII are escaped.
     """
     start = body[:SHOWN_CHARACTERS]
     text = start.decode("utf-8", errors="replace") if isinstance(start, bytes) else start
@@ -244,7 +247,7 @@ class StreamState:
         self._wide_bytes = 0
         self._decoder: Decoder | None = None
         self._start: ReplyStart | None = None
-        self._seen = bytearray()
+        self._beginning = bytearray()
         self._was_broken = False
 
     @property
@@ -266,8 +269,8 @@ class StreamState:
 
         Bytes after the event that ends the reply are ignored. Raises CallError for invalid or reported failures.
         """
-        if self._decoder is None and len(self._seen) <= KEPT_BYTES:
-            self._seen += chunk
+        if self._decoder is None and len(self._beginning) <= KEPT_BYTES:
+            self._beginning += chunk
         reader, most = self._reader, self._scope.bounds.event_bytes
         longest = reader.kept + len(chunk)
         try:
@@ -286,12 +289,12 @@ class StreamState:
         try:
             events = self._reader.close()
         except Exception as error:
-            raise_unreadable(self._scope, bytes(self._seen), error)
+            raise_unreadable(self._scope, bytes(self._beginning), error)
         yield from self._convert_events(events)
         if self._decoder is not None:
             yield from self._convert_events([None])
             return
-        body, _ = mend(bytes(self._seen))  # without any event, the body may be JSON that reports an error
+        body, _ = mend(bytes(self._beginning))  # without any event, the body may be JSON that reports an error
         try:
             json.loads(body)
             self._dialect.decode(body, self._scope)
@@ -353,7 +356,7 @@ class StreamState:
         if self._decoder is not None:
             reason = "ended its stream without an end marker"
         else:
-            reason = f"answered without an event stream: {quote_beginning(bytes(self._seen[:SHOWN_CHARACTERS]))}"
+            reason = f"answered without an event stream: {quote_beginning(bytes(self._beginning[:SHOWN_CHARACTERS]))}"
         raise self._stream_broken(f"{target} {reason}; the received part is in `partial`")
 
     def _finish_reply(self, reply: Reply) -> Reply:

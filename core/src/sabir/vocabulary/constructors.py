@@ -172,6 +172,7 @@ def listed(messages: object) -> list[Any]:  # an argument passed by mistake may 
 
 
 def _describe_wrong_message(place: str, value: object) -> str:
+    """Return the text of a WrongWord for an argument that is not a message, with the remedy for its kind."""
     if isinstance(value, Mapping) and "role" in value:
         remedy = "write sabir.user(…), or read a vendor's history with sabir.dialect(name).decode_history(body)"
         return f"{place} is a role dictionary, not a Message; {remedy}"
@@ -191,6 +192,7 @@ def _create_message(policy: str, content: tuple[Content, ...], step_num: int | N
 
 
 def _as_part(item: object, index: int) -> KnownPart:
+    """Return the part for one item of `content`. Raises WrongWord, with the index, for a type that cannot be one."""
     if isinstance(item, str):
         return TextPart.build(text=item)
     if isinstance(item, KnownPart):
@@ -212,6 +214,7 @@ def _create_media(
     cap: int = FILE_CAP,
     vendor: Sections | None = None,
 ) -> MediaPart:
+    """Return a media part. The arguments are those of `image`, with the defaults that MediaSettings describes."""
     if not isinstance(source, Source):
         raise MediaRefused(f"the {modality} is of type {type(source).__name__}; pass a URL, a path or bytes")
     url = MediaURL(read_source(source, modality, mime, cap)).check()
@@ -262,6 +265,7 @@ def _detach(value: object, media: list[MediaPart]) -> object:
 
 
 def _parts_of(item: object) -> tuple[Part, ...]:
+    """Return the parts of one item of a result. Raises NotJSON for an item that a result with parts cannot contain."""
     if isinstance(item, str):
         return (TextPart.build(text=item),)
     if isinstance(item, TextPart | MediaPart):

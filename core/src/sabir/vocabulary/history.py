@@ -50,6 +50,7 @@ _UNKNOWN = {
         **_none_of("kind", KNOWN_PAYLOADS),
     },
 }
+"""Definitions that `schema` adds, for data that only a newer version of sabir knows."""
 _NO_SPACE = re.compile(r"[^ \t\r\n]")
 _SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -119,8 +120,8 @@ def load(path: str | Path) -> list[Message]:
 def loads(text: str | bytes) -> list[Message]:
     """Return the messages of a text that `dumps` or `dumps_lines` wrote. An empty text gives an empty list.
 
-    Bytes must be UTF-8. Data of newer versions of sabir is kept. Raises HistoryInvalid for any other text, which names
-    the line or message and the fault, and for a value that is not str or bytes.
+    Bytes must be UTF-8. Data of newer versions of sabir is kept. Raises HistoryInvalid for any other text, with the
+    line or message and the fault in the error, and for a value that is not str or bytes.
     """
     return [_load_message(item, place) for place, item in _split_values(_decode(text))]
 
@@ -138,6 +139,7 @@ def schema() -> dict[str, Any]:
 
 
 def _dump(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield the JSON text of each message. Raises WrongWord or HistoryInvalid, which name the index."""
     for index, message in enumerate(as_messages(messages)):
         try:
             line = message.model_dump_json(exclude_none=not _holds_unknown(message))
@@ -158,6 +160,9 @@ def _holds_unknown(value: StoredModel) -> bool:
 
 
 def _decode(text: str | bytes) -> str:
+    """Return the text without its byte order mark. Raises HistoryInvalid for another type and for bytes that are not
+    UTF-8.
+    """
     raw: object = text
     if isinstance(raw, str):
         return raw.removeprefix("\ufeff")
@@ -172,6 +177,7 @@ def _decode(text: str | bytes) -> str:
 
 
 def _parse(text: str, start: int) -> tuple[Any, int]:
+    """Return the JSON value that begins at `start`, and the position behind it. Raises HistoryInvalid."""
     try:
         return DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -180,12 +186,12 @@ def _parse(text: str, start: int) -> tuple[Any, int]:
         raise _invalid_at(text, start, f"not JSON: {one_line(str(error), 200)}") from None
 
 
-def _invalid_at(text: str, position: int, words: str) -> HistoryInvalid:
-    return HistoryInvalid(f"line {text.count(chr(10), 0, position) + 1}: {words}")
+def _invalid_at(text: str, position: int, fault: str) -> HistoryInvalid:
+    return HistoryInvalid(f"line {text.count(chr(10), 0, position) + 1}: {fault}")
 
 
 def _split_values(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield each JSON value that should be a message, after its place: "messages[0]" or "line 1"."""
+    """Yield the place ("messages[0]" or "line 1") and the JSON value of everything that should be a message."""
     start = _skip_space(text, 0)
     if text.startswith("[", start):
         value, end = _parse(text, start)
@@ -208,7 +214,8 @@ def _skip_space(text: str, start: int) -> int:
 
 
 def _load_message(item: Any, place: str) -> Message:
-    with suppress(ValidationError):  # invalid, or written by a newer version
+    """Return the message in a JSON value. Raises HistoryInvalid, which names the place, for any other value."""
+    with suppress(ValidationError):  # invalid, or written by a newer version: see below
         message: Message = Message.__pydantic_validator__.validate_python(item)
         return message
     if not isinstance(item, dict):

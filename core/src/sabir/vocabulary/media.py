@@ -48,9 +48,11 @@ _DIGIT = re.compile(rb"[A-Za-z0-9+/_-]")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?=:)")
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 _REFUSED_MIMES = frozenset({"text/html", "application/xhtml+xml", "image/svg+xml", "text/javascript"})
+"""MIME types that a data URL must not have, because they can contain scripts."""
 _ALLOWED_MIMES = re.compile(
     r"(image|audio|video)/.+|text/.+|application/(pdf|json|xml|rtf|csv|x-ndjson|octet-stream|zip|msword|vnd\..+)"
 )
+"""Matches the MIME types that a data URL may have."""
 _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x89PNG\r\n\x1a\n", "image/png"), (0, b"\xff\xd8\xff", "image/jpeg"), (0, b"GIF87a", "image/gif"),
     (0, b"GIF89a", "image/gif"), (8, b"WEBP", "image/webp"), (8, b"WAVE", "audio/wav"), (0, b"BM", "image/bmp"),
@@ -218,6 +220,7 @@ def split_provider_file(url: str) -> tuple[str, str]:
 
 
 def _check_web_url(url: str) -> None:
+    """Raise MediaRefused for a web URL that is too long, is invalid, or has no host."""
     if len(url) > 100_000:
         raise MediaRefused(f"{shorten(url)} has {len(url)} characters; a web URL may have at most 100000")
     if _CONTROL.search(url) or "%00" in url:
@@ -234,6 +237,7 @@ def _check_web_url(url: str) -> None:
 
 
 def _check_data_url(url: str) -> None:
+    """Raise MediaRefused for a data URL that is too long, is empty, has invalid base64, or has a forbidden type."""
     if len(url) > DATA_URL_CAP:
         raise MediaRefused(
             f"{shorten(url)} has more than {DATA_URL_CAP} characters; upload the content to the provider"
@@ -261,6 +265,7 @@ def shorten(url: str) -> str:
 DEFAULT_MIMES: Mapping[Modality, str] = {
     "image": "image/png", "audio": "audio/wav", "video": "video/mp4", "document": "application/pdf",
 }  # fmt: skip
+"""Modality → its most common MIME type."""
 
 
 def read_source(source: str | Path | bytes, modality: Modality, mime: str | None, cap: int) -> str:

@@ -106,7 +106,7 @@ class OptionCallPayload(Stateful):
     `invocation_id` identifies the call and `option_name` names the option. `arguments` is a JSON object, which is not
     yet validated against the option's parameters. Its keys keep their order.
     `raw_arguments` is the text of the arguments exactly as a provider sent them, or None. `invalid_arguments` is True
-    if this text is not a JSON object, or if the reply ended before the arguments were certainly complete; in the second
+    if this text is not a JSON object, or if the reply may have ended before the arguments were complete; in the second
     case `cut_off` is True too. Answering a call with invalid arguments gives an error result without running the
     option.
     """
@@ -171,7 +171,7 @@ class OptionResultPayload(StoredModel):
     @property
     def error_text(self) -> str:
         """The error as JSON text, `{"error": {"type": …, "message": …, "retryable": …}}`. Fields that are None are left
-        out. Of use only if `is_error` is True.
+        out. Meaningful only if `is_error` is True.
         """
         error = {"type": self.error_type, "message": self.error_message, "retryable": self.retryable}
         return encode_json({"error": {name: value for name, value in error.items() if value is not None}})
@@ -192,6 +192,7 @@ class OptionResultPayload(StoredModel):
 
 
 KNOWN_PAYLOADS = ("parts", "option_call", "option_result")
+"""The kinds of payloads that this version of sabir knows."""
 
 
 class UnknownPayload(UnknownKind):
@@ -238,7 +239,7 @@ Payload = Annotated[
 
 
 _PROPERTIES: Mapping[type, str] = {OptionCallPayload: "call", OptionResultPayload: "result"}
-"""The property of a message that holds a payload."""
+"""The class of a payload → the property of the message that returns the payload. `repr` shows this name."""
 
 
 class Message(StoredModel):

@@ -143,9 +143,9 @@ def longest_first(infos: Iterable[ModelInfo]) -> tuple[ModelInfo, ...]:
 
 
 def find_model(infos: Iterable[ModelInfo], name: str, family: str = "") -> ModelInfo:
-    """Return the row with the longest prefix that the name begins with; if there is none, the row that `family` gives.
+    """Return the row with the longest prefix that the name begins with. If there is none, look `family` up instead.
 
-    `family` is for clouds that rename models: `eu.maker.large-v1:0` begins with no prefix, its family `large-v1` may.
+    `family` is for clouds that rename models: no row may fit `eu.maker.large-v1:0`, but one may fit `large-v1`.
     An unknown version of a known model line (`large-5.9`, if a row has the prefix `large-5`) gets a copy of the newest
     known version's row, with the name as `prefix` and that row's prefix as `follows`. Returns UNKNOWN_MODEL if nothing
     is known.
@@ -165,9 +165,9 @@ _WORDS = re.compile(r"\d+|[a-z]+")
 
 
 def _newest(rows: Iterable[ModelInfo], name: str) -> ModelInfo | None:
-    """Return the row of the newest version of the model line that the name belongs to; None if it belongs to none.
+    """Return the row of the newest known version of the name's model line, or None if the line is unknown.
 
-    `large-7` follows the newest `large-…`, `large-5.9` and `large-5-new` the newest `large-5…`; `large-oss` nothing.
+    `large-7` gets the newest row `large-…`, `large-5.9` and `large-5-new` the newest row `large-5…`, `large-oss` none.
     """
     words = _WORDS.findall(name.lower())
     ranked: list[tuple[int, list[int], int, ModelInfo]] = []

@@ -107,9 +107,9 @@ class HintTarget(NamedTuple):
 def take_hints(text: JSONText, model: type[BaseModel] | None, target: HintTarget) -> JSONText | None:
     """Return the hints to send to a target, as one section under the provider's name. None if no hint is sent.
 
-    `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints of the provider's
-    own section that are not sent are reported as losses; without an own section, hints of all other sections too.
-    Raises SettingsInvalid if the own section does not fit the model.
+    `model` is the pydantic model of the accepted hints; None means that no hints are accepted. Hints in the provider's
+    own section that are not sent are losses. If there is no such section, hints in the other sections are losses too.
+    Raises SettingsInvalid if the provider's own section does not fit the model.
     """
     sections, provider, lose = object_view(text), target.provider, target.lose
     own, shared = sections.get(provider), sections.get(SHARED, {})
@@ -117,13 +117,13 @@ def take_hints(text: JSONText, model: type[BaseModel] | None, target: HintTarget
     if own is None and others:
         lose(".vendor", f"its vendor hints are for {', '.join(others)}, not for {provider}")
     accepted = {} if model is None else _validate_hints(model, own or {}, shared, target)
-    meant, fields = (SHARED, shared) if own is None else (provider, own)
+    source, fields = (SHARED, shared) if own is None else (provider, own)
     if model is None and own:
         lose(f".vendor.{provider}", f"{target.wire} accepts no vendor hints ({target.kind})")
         fields = {}
     for name in fields:
         if name not in accepted:
-            lose(f".vendor.{meant}.{name}", f"{target.wire} does not accept this vendor hint {name!r} ({target.kind})")
+            lose(f".vendor.{source}.{name}", f"{target.wire} does not accept this vendor hint {name!r} ({target.kind})")
     return encode_json({provider: accepted}) if accepted else None
 
 
@@ -385,6 +385,7 @@ VENDOR_PARTS = (NativeCallPart, NativeResultPart, OpaquePart)
 KnownPart: TypeAlias = Piece | NativeCallPart | NativeResultPart
 """A part of a known kind, as dialects decode it. UnknownPart is not included, because only loading creates it."""
 KNOWN_KINDS = ("text", "media", "reasoning", "refusal", "native_call", "native_result", "opaque")
+"""The kinds of parts that this version of sabir knows."""
 
 
 class UnknownPart(UnknownKind):

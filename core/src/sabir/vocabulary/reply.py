@@ -99,7 +99,7 @@ class Usage(StoredModel):
             "reasoning_tokens": reasoning_tokens,
             "details_json": encode_json(details),
         }
-        return cls.construct_unchecked(values, set(values))
+        return cls.construct_unchecked(values, values.keys())
 
     def __str__(self) -> str:
         """Return the input and output tokens as one line, such as "12 in, ? out"; "?" is an unknown number."""
@@ -204,8 +204,8 @@ class Reply(Frozen):
         return tuple(cast(OptionCall, message) for message in self.messages if message.kind == "option_call")
 
     def __brief_args__(self) -> Arguments:
-        """Yield the arguments of the short `repr`, the text first. Of several calls only the names are shown, of
-        several losses only the kinds.
+        """Yield the arguments of the short `repr`, the text first. Several calls are shown only by their names, several
+        losses only by their kinds.
         """
         called = ", ".join(call.call.option_name for call in self.option_calls)
         kinds = ", ".join(dict.fromkeys(loss.kind for loss in self.losses))
@@ -373,7 +373,10 @@ class BlockDelta(Frozen):
         """Return a delta event, without validation, from values that must be valid. For dialects, because this is
         faster than the constructor.
         """
-        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, {"index", "kind", "text"})
+        return cls.construct_unchecked({"index": index, "kind": kind, "text": text}, _DELTA_FIELDS)
+
+
+_DELTA_FIELDS = frozenset(BlockDelta.model_fields)
 
 
 class BlockEnd(Frozen):

@@ -63,8 +63,8 @@ class Target(Frozen):
     @property
     def full_name(self) -> str:
         """The name `provider.dialect:model`, with the dialect's short name; without `:model` if `model` is empty."""
-        spoken = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
-        return f"{spoken}:{self.model}" if self.model else spoken
+        place = f"{self.provider}.{self.dialect.rpartition('.')[2]}"
+        return f"{place}:{self.model}" if self.model else place
 
     def is_named(self, name: str) -> bool:
         """Return whether `name` means this target. `name` is `provider[.dialect][:model]`, where a missing dialect or
@@ -72,8 +72,8 @@ class Target(Frozen):
         """
         place, _, model = name.partition(":")
         provider, _, dialect = place.partition(".")
-        spoken = self.dialect.rpartition(".")[2]
-        is_here = provider == self.provider and dialect in ("", spoken) and model in ("", self.model)
+        short_name = self.dialect.rpartition(".")[2]
+        is_here = provider == self.provider and dialect in ("", short_name) and model in ("", self.model)
         return is_here or name == "*"
 
     def hints_of(self, piece: Hinted) -> Mapping[str, Any]:
@@ -95,8 +95,8 @@ WIRE_SETTINGS = (
     "max_output_tokens", "temperature", "top_p", "stop", "seed", "reasoning_effort", "option_choice",
     "parallel_options", "response_format", "prompt_cache",
 )  # fmt: skip
-"""The names of the settings that a dialect encodes into the request. The provider's plugin also encodes `vendor`; core
-applies all other settings itself.
+"""The names of the neutral settings, which mean the same for every provider and which a dialect encodes into the
+request. The provider's plugin also encodes `vendor`; core applies all other settings itself.
 """
 LONGEST_SILENCE = 600.0
 """The default of `Settings.idle` in seconds if `timeout` is not set either."""
@@ -153,7 +153,9 @@ BYTES_PER_BLOCK = 4096
 message can need 2,500 bytes of memory.
 """
 LEAST_VALUES = 10_000
+"""The smallest default of `Bounds.values`."""
 LEAST_BLOCKS = 256
+"""The smallest default of `Bounds.blocks`."""
 
 
 class Bounds(Frozen):
@@ -213,16 +215,17 @@ class ResponseFormat(Frozen):
         return object_view(self.schema_document)
 
 
-_forms: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
+_formats: WeakKeyDictionary[type[BaseModel], ResponseFormat] = WeakKeyDictionary()
 """Model class → its ResponseFormat. Cached, because programs use the same classes again and again."""
 
 
 def _as_response_format(value: object) -> object:
+    """Return the ResponseFormat for a model class or a JSON schema, and any other value unchanged."""
     if isinstance(value, type) and issubclass(value, BaseModel):
-        if value not in _forms:
+        if value not in _formats:
             schema = value.model_json_schema()
-            _forms[value] = ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
-        return _forms[value]
+            _formats[value] = ResponseFormat(name=value.__name__, schema=schema, description=schema.get("description"))
+        return _formats[value]
     if isinstance(value, Mapping) and not {"name", "schema"} <= set(value):
         return ResponseFormat(name=str(value.get("title") or "output"), schema=dict(value))
     return value
@@ -240,7 +243,7 @@ def _as_retry_policy(value: object) -> object:
     return RetryPolicy(attempts=value + 1) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-class SettingsGiven(TypedDict, total=False):
+class SettingsArguments(TypedDict, total=False):
     """The arguments of the constructor of Settings. Some accept more types than the field of the same name has."""
 
     max_output_tokens: int | None
@@ -297,7 +300,7 @@ class Settings(Frozen):
     - `extra_body`, `extra_headers`: fields of the request's body and headers that are sent unchecked; if passed to a
       call of a fallback, only its first member gets them.
     - `extra_body_for`, `extra_headers_for`: the same for a target named `provider[.dialect][:model]`; "*" means
-      every target. Entries for other targets only are losses, unless this target has an entry too.
+      every target. If all entries are for other targets than the request's, they are losses.
 
     A call that exceeds `timeout`, `idle` or `total` raises CallTimedOut; a stream that exceeds one after its first
     event raises StreamBroken. Without `timeout` and `total`, only the SDK's own timeout limits each read of a complete
@@ -334,7 +337,7 @@ class Settings(Frozen):
     extra_headers_for_json: JSONObjectField = Field(default=JSONText("{}"), alias="extra_headers_for", repr=False)
 
     @show_arguments
-    def __init__(self, /, **fields: Unpack[SettingsGiven]) -> None:
+    def __init__(self, /, **fields: Unpack[SettingsArguments]) -> None:
         """Create the settings. Raises SettingsInvalid, in one line, for an unknown setting or an invalid value."""
         try:
             super().__init__(**dict[str, Any](fields))
@@ -403,6 +406,7 @@ class Settings(Frozen):
 
 
 def _describe_refusal(error: ValidationError) -> str:
+    """Return the message of a SettingsInvalid: the remedy for an unknown setting, or else all faults."""
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         if each["type"] == "extra_forbidden" and len(each["loc"]) == 1:
             name = str(each["loc"][0])

@@ -116,19 +116,15 @@ class Actor:
         """
         running = self._running.get(message.id)
         if running is None:
-            earlier_response = self._answers.get(message.id)
-            if earlier_response is not None:
+            if (earlier_response := self._answers.get(message.id)) is not None:
                 return earlier_response
             self.system.log(message)
-            refusal = self._refuse_early(message)
-            if refusal is not None:
+            if (refusal := self._refuse_early(message)) is not None:
                 self.system.log(refusal)
                 return refusal
             running = asyncio.ensure_future(self.system.answer_in_span(message, self._answer_message))
             self._running[message.id] = running
-            reason = f"{message.type} was not handled within {self._longest:g} s by actor {self.actor_id}"
-            error = ActorError(ErrorCode.TIMEOUT, reason, retryable=True)
-            time_limit = running.get_loop().call_later(self._longest, self._interrupt, message.id, error)
+            time_limit = running.get_loop().call_later(self._longest, self._interrupt_late, message)
             running.add_done_callback(lambda _: self._end_message(message.id, time_limit))
         return await asyncio.shield(running)
 
@@ -277,6 +273,11 @@ class Actor:
             work = task.get_coro()
             if not iscoroutine(work) or getcoroutinestate(work) != CORO_CREATED:
                 task.cancel()  # a task that has not begun checks `_interruptions` itself
+
+    def _interrupt_late(self, message: Message) -> None:
+        """Interrupt a message that was not handled within the time limit."""
+        reason = f"{message.type} was not handled within {self._longest:g} s by actor {self.actor_id}"
+        self._interrupt(message.id, ActorError(ErrorCode.TIMEOUT, reason, retryable=True))
 
     async def drained(self, within: float | None = None) -> None:
         """Wait until all messages are answered and a stop that began is complete.

@@ -7,7 +7,7 @@ continues where it stopped, and a finished run is answered from its records.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from time import monotonic
 from typing import Any
@@ -227,11 +227,13 @@ class AgentManagerActor(Actor):
         return agent.settings if common is None else agent.settings.laid_over(common)
 
 
-def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequence[Origin] = ()) -> typed.AgentConfig:
+def config_of(
+    view: ThreadView, phase: Phase, system: ActorHost, origins: Callable[[], Sequence[Origin]] = tuple
+) -> typed.AgentConfig:
     """Return the configuration of a phase's agent: from the phase and the system, with the thread's later changes.
 
-    `origins` are the origins of the thread's replies, in order. A changed model without a dialect gets the dialect of
-    its last reply in the thread, if there is one. Raises ActorError (INVALID_CONFIG) if neither the phase nor the
+    `origins` returns the origins of the thread's replies, in order. A changed model without a dialect gets the dialect
+    of its last reply in the thread, if there is one. Raises ActorError (INVALID_CONFIG) if neither the phase nor the
     system has a model.
     """
     model = phase.model or system.model
@@ -243,7 +245,7 @@ def config_of(view: ThreadView, phase: Phase, system: ActorHost, origins: Sequen
     for change in view.configs.get(phase.name, ()):
         config = apply_change(config, change)
         if change.model:
-            config = config.model_copy(update={"model": continued_model(change.model, origins)})
+            config = config.model_copy(update={"model": continued_model(change.model, origins())})
     return config
 
 

@@ -9,7 +9,6 @@ An event and the response to its message are one record: the store writes both o
 """
 
 from collections.abc import Mapping
-from copy import copy
 from datetime import datetime
 from typing import Any, ClassVar, Literal, TypeAlias
 from uuid import UUID, uuid5
@@ -147,7 +146,8 @@ class ThreadView:
 
     def after(self, event: ThreadEvent) -> "ThreadView":
         """Return a new view, with the state after one more event. This view does not change."""
-        view = copy(self)
+        view = ThreadView.__new__(ThreadView)
+        vars(view).update(vars(self))
         for name in ("outputs", "seconds", "usage", "answers"):
             setattr(view, name, dict(getattr(self, name)))
         view.configs = {phase: list(changes) for phase, changes in self.configs.items()}

@@ -8,15 +8,48 @@ journals in the thread of their caller.
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
+from contextlib import suppress
 from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 StepResult = TypeVar("StepResult")
 IDLE = 1.0
 """The number of seconds without work after which the thread ends. The next call starts a new thread."""
+
+
+class _StepCall(Generic[StepResult]):
+    """One call of a step, with its result or error. `ended` is done when the step has ended, or was cancelled."""
+
+    step_result: StepResult
+
+    def __init__(self, step: Callable[[], StepResult]) -> None:
+        self.error: BaseException | None = None
+        self._step, self._context = step, copy_context()
+        self._loop = asyncio.get_running_loop()
+        self._has_ended = False
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+
+    def run(self) -> None:
+        """Call the step, in the thread of the steps."""
+        try:
+            self.step_result = self._context.run(self._step)
+        except BaseException as error:
+            self.error = error
+        with suppress(RuntimeError):  # the loop was closed
+            self._loop.call_soon_threadsafe(self._end)
+
+    def _end(self) -> None:
+        self._has_ended = True
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    async def wait_again(self) -> None:
+        """Wait for the end of the step after `ended` was cancelled."""
+        if not self._has_ended:
+            self.ended = self._loop.create_future()
+            await self.ended
 
 
 class StoreThread:
@@ -35,24 +68,17 @@ class StoreThread:
         The step runs even if the caller is cancelled. A cancelled caller waits for the step, and then raises
         CancelledError. A second cancellation ends the wait.
         """
-        future: Future[StepResult] = Future()
-        context = copy_context()
-
-        def run() -> None:
-            try:
-                future.set_result(context.run(step))
-            except BaseException as error:
-                future.set_exception(error)
-
-        self._steps.put(run)
+        call = _StepCall(step)
+        self._steps.put(call.run)
         self._ensure_started()
-        waiting = asyncio.wrap_future(future)
         try:
-            return await asyncio.shield(waiting)
+            await call.ended
         except asyncio.CancelledError:
-            waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
-            await asyncio.wait([waiting])
+            await call.wait_again()
             raise
+        if call.error is not None:
+            raise call.error
+        return call.step_result
 
     def _ensure_started(self) -> None:
         with self._lock:

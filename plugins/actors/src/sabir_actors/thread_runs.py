@@ -306,7 +306,7 @@ class ThreadRuns:
             system.add(thread.agents)
             thread.actors.append(thread.agents)
         actor = PhaseActor(f"{thread_id}/{phase.name}", system, chain, phase, thread.agents)
-        config = config_of(thread.view, phase, system, thread.agents.origins())
+        config = config_of(thread.view, phase, system, thread.agents.origins)
         thread.agents.add_agent(actor.agent_id, Agent(config, phase.output))
         system.add(actor)
         thread.actors.append(actor)

@@ -41,7 +41,7 @@ from sabir_anthropic.errors import ERRORS
 
 PATH = "/v1/messages/batches"
 BETA = "anthropic-beta"
-"""The header whose values of all requests are joined, because a batch has one set of headers."""
+"""The header with names of betas. The names of all requests are joined, because a batch has one set of headers."""
 UNANSWERED: Mapping[str, Any] = {"expired": "expired", "canceled": "cancelled"}
 """Type of a result → why the request has no answer."""
 
@@ -99,19 +99,19 @@ def decode_status(body: bytes, scope: DecodeScope) -> Decoded[BatchStatus]:
 
 
 def _phase(batch: Mapping[str, Any], counts: Mapping[str, int]) -> BatchPhase:
-    """Return the phase. An ended batch is cancelled or expired if requests were."""
+    """Return the phase of a batch. An ended batch counts as cancelled or expired if at least one request was."""
     if batch.get("processing_status") != "ended":
         return "cancelling" if batch.get("processing_status") == "canceling" else "running"
     return "cancelled" if counts.get("canceled") else "expired" if counts.get("expired") else "ended"
 
 
 def encode_results(path: str, scope: RequestScope) -> OperationRequest:
-    """Return the request for the results of a batch, whose path is in the status and may change."""
+    """Return the request for the results of a batch. `path` comes from the batch's status, because it may change."""
     return OperationRequest(path, method="GET")
 
 
 def decode_results(line: bytes, scope: DecodeScope) -> Decoded[BatchAnswer]:
-    """Return the answer in one line of the results. An error is a body that reports it."""
+    """Return the answer in one line of the results. For a failed request, its body is the vendor's error."""
     fields = scope.read_object(line)
     key, outcome = text_or_empty(fields.get("custom_id")), object_or_empty(fields.get("result"))
     if (kind := text_or_empty(outcome.get("type"))) in UNANSWERED:

@@ -46,6 +46,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 https://platform.claude.com/docs/en/api/handling-stop-reasons
 """
 THINKING_TYPES = frozenset({"thinking", "redacted_thinking"})
+"""Types of blocks that contain reasoning."""
 RESPONSE_FIELDS = frozenset({"content", "id", "model", "role", "stop_reason", "type", "usage"})
 """Fields of a response that are not copied to `Reply.details`: a Reply has fields for them, or they never differ."""
 EXTRA_ITERATIONS = frozenset({"advisor_message", "compaction"})
@@ -175,6 +176,7 @@ def _read_thinking_block(block: Fields, scope: DecodeScope) -> DecodedBlock | No
 
 
 def _read_tool_use_block(block: Fields, scope: DecodeScope) -> DecodedBlock | None:
+    """Return the option call of a block. Its state contains the names of renamed arguments as they arrived."""
     name, state = text_or_empty(block.get("name")), unknown_fields(block, _CALL_FIELDS)
     names = scope.argument_names.get(scope.option_names.get(name, name), {})
     if renamed := {wire: own for wire, own in names.items() if wire in object_or_empty(block.get("input"))}:

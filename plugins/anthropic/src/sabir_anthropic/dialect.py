@@ -35,7 +35,9 @@ from sabir_anthropic.stream import MessagesDecoder, frame_event
 IMAGES = r"image/(jpeg|jpg|png|gif|webp)"
 """MIME types of the images that the models read. https://platform.claude.com/docs/en/build-with-claude/vision"""
 DOCUMENTS = r"application/pdf|text/.+|application/(json|xml|csv|x-ndjson)"
-"""MIME types of the documents that can be sent as bytes: PDF and text types. https://platform.claude.com/docs/en/build-with-claude/files"""
+"""MIME types of the documents that can be sent as bytes: PDF and text types.
+https://platform.claude.com/docs/en/build-with-claude/files
+"""
 EVENT_STREAM = "application/vnd.amazon.eventstream"
 """The content type of Bedrock's streams: events in binary frames.
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html
@@ -69,7 +71,9 @@ _TABLES = Tables(_ROLES, {
     ("results", "image"): _IMAGE, ("results", "document"): _DOCUMENT,
 }, _CALLS, native=NATIVE)  # fmt: skip
 _OLDER = replace(_TABLES, roles=replace(_ROLES, later_system="user"), native={})
+"""The tables for endpoints that know neither late system messages nor Anthropic's own tools."""
 _IN_BYTES = {place: replace(rule, url=None, file=None) for place, rule in _TABLES.media.items()}
+"""The media rules for the clouds, which accept media as bytes only."""
 TABLES = replace(_TABLES, variants={CLOUD: replace(_OLDER, media=_IN_BYTES), COMPATIBLE: _OLDER})
 
 _CLOUD_NAME = re.compile(r"^(?:arn:.*/)?(?:[a-z-]+\.)?anthropic\.|-v\d+(?::\d+)?$|@\w+$")
@@ -87,7 +91,7 @@ def family(model: str) -> str:
 MESSAGES = Dialect(
     name=NAME,
     tables=TABLES,
-    path=lambda target: PATH,  # the SDK's clients for the clouds replace this path by one with the model
+    path=lambda target: PATH,  # the SDK's clients for clouds use another path, which contains the model
     family=family,
     encode_turn=encode_turn,
     encode_request=encode_request,

@@ -113,6 +113,7 @@ def _drop_block(blocks: list[EncodedBlock], index: int, reason: str, losses: Los
 
 
 def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[MessagesObject]:
+    """Return the messages of a system or user turn. Texts and messages that the API requires are added, with losses."""
     messages: list[MessagesObject] = []
     for entry in turn.entries:
         blocks = [*map(_BLOCK_OF, _drop_blank_texts(_input_blocks(entry.pieces, entry, scope, losses), losses))]
@@ -148,6 +149,7 @@ def _image_block(piece: MediaPart, entry: Entry, scope: TurnScope, losses: LossL
 
 
 def _media_source(piece: MediaPart) -> MessagesObject:
+    """Return the field `source` of a medium: a file's id, a URL, or base64 with its type."""
     if piece.form == "file":
         return {"type": "file", "file_id": piece.provider_file()[1]}
     if piece.form == "url":
@@ -224,6 +226,7 @@ def _tool_result_block(entry: Entry, scope: TurnScope, losses: LossLog) -> Messa
 
 
 def _assistant_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[MessagesObject]:
+    """Return a list with one message for the turn; an empty list if nothing in the turn can be sent."""
     encoded: list[EncodedBlock] = []
     for entry in turn.entries:
         if entry.wire_id:
@@ -262,6 +265,9 @@ def _tool_use_block(entry: Entry, losses: LossLog) -> MessagesObject:
 
 
 def _text_block(piece: TextPart, entry: Entry, losses: LossLog) -> MessagesObject:
+    """Return the block for an assistant's text, with the fields and citations that it had when it arrived from this
+    API.
+    """
     block: MessagesObject = {"type": "text", "text": piece.text}
     if piece.state_json is not None:
         block = {**entry.state_of(piece), **block}

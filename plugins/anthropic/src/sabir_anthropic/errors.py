@@ -25,6 +25,7 @@ _TYPES = {
     errors.Overloaded: "overloaded_error",
     errors.Unavailable: "serviceunavailableexception",
 }
+"""Error class → the API's types of errors, in lower case, that mean this class."""
 SETTINGS = {
     "temperature": "temperature",
     "top_p": "top_p",
@@ -36,7 +37,7 @@ SETTINGS = {
     "output_format": "response_format",
     "output_config.format": "response_format",
 }
-"""Request parameter, as errors of the API name it → the neutral setting that is sent in it, for the remedy."""
+"""Request parameter, by its name in errors of the API → the neutral setting that is sent in it, for remedies."""
 ERRORS = ErrorTable(
     rules=(
         ErrorRule.by_words(

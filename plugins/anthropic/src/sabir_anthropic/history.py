@@ -41,6 +41,7 @@ LocatedBlocks: TypeAlias = Sequence[tuple[dict[str, Any], str]]
 """Content blocks without their cache markers, each with its path in the request."""
 
 _CHOICES: Mapping[str, str] = {kind: choice for choice, kind in CHOICES.items()}
+"""Type of `tool_choice` → option choice."""
 _DOCUMENT_FIELDS = frozenset({"source", "title", *AnthropicDocumentHints.model_fields})
 _OPTION_FIELDS = frozenset(
     {"cache_control", "description", "input_schema", "name", "type", *AnthropicOptionHints.model_fields}
@@ -103,6 +104,7 @@ class _MessagesHistory(History):
             self._add_system_message(self._split_content(system, "system", "system"), "system")
 
     def _add_system_message(self, blocks: LocatedBlocks, path: str) -> None:
+        """Add a system message with the texts among the blocks. Other blocks are losses."""
         parts = []
         for block, block_path in blocks:
             if isinstance(part := self.part(block, block_path), TextPart):
@@ -119,6 +121,7 @@ class _MessagesHistory(History):
         self.read_messages(messages)
 
     def _message_blocks(self, message: Fields, path: str) -> LocatedBlocks:
+        """Return the blocks of a message. Cache markers at the places of breakpoints become breakpoints."""
         self.add_losses_of_unknown_fields(message, {"role", "content"}, path, _NOT_STORED)
         return self._split_content(message.get("content"), f"{path}.content", self._breakpoint_places.get(path, ""))
 
@@ -159,8 +162,8 @@ class _MessagesHistory(History):
             self.add_result(call_id, content if isinstance(content, str) else parts, path)
             return
         first = parts[0].text if parts and isinstance(parts[0], TextPart) else ""
-        rest = parts[1:] if first else [part for part in parts if not isinstance(part, TextPart)]
-        self.add_result(call_id, rest, path, is_error=True, error_type=STORED_ERROR_TYPE, error_message=first)
+        others = parts[1:] if first else [part for part in parts if not isinstance(part, TextPart)]
+        self.add_result(call_id, others, path, is_error=True, error_type=STORED_ERROR_TYPE, error_message=first)
 
     def read_assistant(self, message: Fields, path: str) -> None:
         """Read a message with the role `assistant` like a reply. Raises HistoryInvalid for a call without a name or an
@@ -213,7 +216,7 @@ class _MessagesHistory(History):
         declared = []
         for index, each in enumerate(History.expect(declarations, list, "tools")):
             tool = History.expect(each, dict, f"tools[{index}]")
-            # The hints are None for the vendor's own tools, and for declarations that no option can express.
+            # None instead of hints means: one of the vendor's own tools, or a declaration that no option can express.
             is_option = tool.get("type") in ("custom", None)
             declared.append((tool, self.scope.read_hints(tool, AnthropicOptionHints) if is_option else None))
         servers = {
@@ -250,9 +253,9 @@ class _MessagesHistory(History):
     def read_mcp_servers(self, servers: JSONValue) -> None:
         """Read the field `mcp_servers`. Servers that are not part of a native option become a vendor setting."""
         listed = History.expect(servers, list, "mcp_servers")
-        rest = [each for each in listed if object_or_empty(each).get("name") not in self._servers]
-        if rest or not listed:
-            self.set_vendor_setting("mcp_servers", rest)
+        others = [each for each in listed if object_or_empty(each).get("name") not in self._servers]
+        if others or not listed:
+            self.set_vendor_setting("mcp_servers", others)
 
     def read_tool_choice(self, tool_choice: JSONValue) -> None:
         """Read the field `tool_choice`: the option choice, and whether several options may be called at once. A choice
@@ -293,7 +296,7 @@ decode_history = _MessagesHistory.decode
 
 
 def _closed_prefix_end(messages: list[JSONValue]) -> int:
-    """Return the index of the last message of the closed prefix, -1 if there is no closed prefix.
+    """Return the index of the last message of the closed prefix, which later messages cannot change; -1 without one.
 
     The prefix ends before the last user message. If the last message contains results, the prefix ends before the
     message with their calls.

@@ -111,6 +111,7 @@ _SEARCH_FIELDS = ("allowed_domains", "blocked_domains", "max_uses")
 
 
 def _read_toolset(tool: Fields, servers: Mapping[str, Fields], provider: str) -> dict[str, Any] | None:
+    """Return the fields of a NativeOption for an MCP toolset and its server; None if an option cannot express them."""
     server = servers.get(text_or_empty(tool.get("mcp_server_name"))) if tool.get("type") == "mcp_toolset" else None
     if server is None or server.keys() - {"type", "name", "url", "authorization_token"} or server.get("type") != "url":
         return None

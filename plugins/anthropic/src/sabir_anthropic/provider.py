@@ -38,6 +38,7 @@ ANTHROPIC = Row(
     dialects=("messages",), key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     url_variables=("ANTHROPIC_BASE_URL",),
 )  # fmt: skip
+"""Anthropic's own endpoint."""
 
 
 class AnthropicProvider(RowProvider):

@@ -214,6 +214,7 @@ class _RequestBuilder:
         return vendor_thinking or thinking
 
     def _thinking_for_effort(self) -> AnthropicObject:
+        """Return the field `thinking` for the neutral effort, or {}. Set `_effort` if the model accepts an effort."""
         scope, info = self._scope, self._scope.model_info
         always_thinks = info.efforts is not None and "none" not in info.efforts and info.reasoning is not False
         wants_none = scope.settings.take("reasoning_effort") == "none"
@@ -232,6 +233,7 @@ class _RequestBuilder:
         return {} if "thinking" in self._rejects else {"type": "adaptive"}
 
     def _thinking_budget(self, effort: str) -> dict[str, Any]:
+        """Return the field `thinking` with a budget for the effort. Report a loss if max_tokens is too low for it."""
         wanted = BUDGETS[effort]
         budget = max(min(wanted, self._limit // 2), MIN_BUDGET)
         if budget >= self._limit:
@@ -269,6 +271,7 @@ class _RequestBuilder:
         return fields
 
     def _stop_sequences(self) -> list[str]:
+        """Return the stop texts. Report texts of white space only, and the setting `seed`, as losses."""
         stops = self._scope.neutral_fields({"stop": "stop"}, absent=("seed",)).get("stop", ())
         reason = "the API does not accept a stop text that is only white space"
         for index, stop in enumerate(stops):
@@ -277,6 +280,7 @@ class _RequestBuilder:
         return [stop for stop in stops if stop.strip()]
 
     def _tool_declarations(self) -> Iterator[dict[str, Any]]:
+        """Yield the declaration of each option. Report schemas that cannot be strict, and other changes, as losses."""
         for index, option in enumerate(self._scope.options):
             path, hints = f"options[{index}].parameters", self._scope.target.hints_of(option)
             fitted = fit_schema(option.parameters, STRICT if hints.get("strict") else PARAMETERS)
@@ -291,6 +295,7 @@ class _RequestBuilder:
             yield {**self._scope.declare(option), "input_schema": parameters, **hints}
 
     def _output_format(self) -> dict[str, Any] | None:
+        """Return the field `format` for the response format; None without a format, or with a loss if it is refused."""
         wanted: ResponseFormat | None = self._scope.setting("response_format")
         if wanted is None:
             return None
@@ -331,6 +336,7 @@ class _RequestBuilder:
         return field if parallel is None else {"type": "auto", **field, "disable_parallel_tool_use": not parallel}
 
     def _choice_of_tool(self, choice: str, tools: Sequence[AnthropicObject]) -> dict[str, Any]:
+        """Return the field `tool_choice` for an option choice. Raises SettingsInvalid if a name is not offered."""
         field = {"type": CHOICES.get(choice, "tool")}
         if choice not in CHOICES:
             field["name"] = self._scope.option_names.get(choice, choice)

@@ -18,7 +18,9 @@ KEYWORDS = frozenset(
     {"$defs", "$ref", "additionalProperties", "allOf", "anyOf", "const", "default", "definitions", "description",
      "enum", "format", "items", "minItems", "properties", "required", "title", "type"}
 )  # fmt: skip
+"""Keywords that the API reads in schemas of replies and in strict schemas."""
 FORMATS = frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uri", "uuid"})
+"""Values of the keyword `format` that the API reads in these schemas."""
 UNIONS = frozenset({"allOf", "anyOf", "oneOf"})
 """Keywords that the API refuses at the root of an option's parameters. https://github.com/anthropics/claude-code/issues/40075"""
 

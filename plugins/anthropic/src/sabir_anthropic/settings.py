@@ -1,11 +1,12 @@
 """Settings and hints that only Anthropic's API has. Pass the settings as `Settings(vendor={"anthropic": {…}})`. For
-another provider, such as `bedrock`, its name replaces "anthropic" there and in hints.
+another provider, such as `bedrock`, write its name instead of "anthropic", also in hints.
 
     AnthropicSettings        settings of a call; Breakpoint is an item of its `cache_breakpoints`
     AnthropicDocumentHints   hints of a document    `vendor=` of sabir.document
     AnthropicOptionHints     hints of an option     `vendor=` of sabir.option
 
-Neutral settings, such as `temperature`, are not repeated here. Pass fields that only some betas have in `extra_body`.
+Neutral settings, which all providers share, such as `temperature`, are not repeated here. Pass fields that only some
+betas have in `extra_body`.
 https://platform.claude.com/docs/en/api/messages/create
 """
 

@@ -59,9 +59,9 @@ class _OpenContentBlock:
         kind = text_or_empty(delta.get("type"))
         name = TEXT_FIELDS.get(kind)
         if name is not None:
-            more = text_or_empty(delta.get(name))
-            self.pieces.setdefault(name, []).append(more)
-            return more
+            text = text_or_empty(delta.get(name))
+            self.pieces.setdefault(name, []).append(text)
+            return text
         if kind == "citations_delta":
             self.block["citations"] = cited = list_or_empty(self.block.get("citations"))
             cited.append(delta.get("citation"))
@@ -135,6 +135,7 @@ class MessagesDecoder:
         return ()
 
     def _read_block_start(self, event: Fields) -> Iterator[StreamEvent]:
+        """Open a block and yield its start. A block that names another model changes the origin of the reply."""
         block = dict(object_or_empty(event.get("content_block")))
         kind = _kind_of(block)
         index, name = self._block_index(event), text_or_empty(block.get("name"))
@@ -145,12 +146,14 @@ class MessagesDecoder:
         yield BlockStart(index=index, kind=kind, **(ids if kind == "option_call" else {}))
 
     def _block_index(self, event: Fields) -> int:
+        """Return the index of an event's block. Raises ResponseInvalid if it is not a whole number of at least 0."""
         index = event.get("index")
         if type(index) is not int or index < 0:
             raise self._scope.invalid_answer(f"streamed a block at the index {index!r}; send the request again")
         return index
 
     def _open_block(self, event: Fields) -> tuple[int, _OpenContentBlock]:
+        """Return the index of an event's block, and the block. Raises ResponseInvalid if the block is not open."""
         index = self._block_index(event)
         if index not in self._open_blocks:
             problem = f"streamed more of block {index}, which is not open"

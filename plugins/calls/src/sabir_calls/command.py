@@ -71,17 +71,17 @@ def map_(  # noqa: PLR0913  # each parameter is a flag
     rows = read_rows(file)
     prompts = prompts_of(rows, prompt, system)
     settings = sabir.Settings(max_output_tokens=max_output_tokens)
-    llm = limited(open_adapter(model_of(model)), requests=requests, tokens=tokens)
-    estimate = estimate_run(llm, prompts, settings)
-    check_cap(estimate, cap)
-    if not confirm(estimate, yes, is_input_used=file == STDIN):
-        return 1
     costs = RunCosts(cap)
-    try:
-        outcomes = _run_prompts(llm, prompts, costs, at_once=at_once, resume=resume, settings=settings)
-    except OverCap:
-        print_note(f"stopped: the replies cost ${costs.total:.4f}, and --cap is ${cap}")
-        return 1
+    with limited(open_adapter(model_of(model)), requests=requests, tokens=tokens) as llm:
+        estimate = estimate_run(llm, prompts, settings)
+        check_cap(estimate, cap)
+        if not confirm(estimate, yes, is_input_used=file == STDIN):
+            return 1
+        try:
+            outcomes = _run_prompts(llm, prompts, costs, at_once=at_once, resume=resume, settings=settings)
+        except OverCap:
+            print_note(f"stopped: the replies cost ${costs.total:.4f}, and --cap is ${cap}")
+            return 1
     _write_outcomes(rows, outcomes, output)
     failed = sum(outcome.error is not None for outcome in outcomes)
     print_note(f"{len(rows) - failed} answers, {failed} errors, {costs}")

@@ -3,7 +3,7 @@
     batches.create    POST /batches        batches.status, batches.cancel    GET /batches/ID
     batches.results   GET /batches/ID/results, one line for each request
 
-A batch has no name, so a lost ticket cannot be found again.
+A batch has no name, so a program that lost the id cannot find the batch again.
 """
 
 import json
@@ -43,7 +43,9 @@ def encode_create(order: BatchOrder, scope: RequestScope) -> OperationRequest:
 
 
 def encode_status(batch_id: str, scope: RequestScope) -> OperationRequest:
-    """Return the request for the status of a batch. It also cancels the batch, which is over already."""
+    """Return the request for the status of a batch. The operation `batches.cancel` uses it too, because every batch is
+    over at once.
+    """
     return OperationRequest(f"{PATH}/{batch_id}", method="GET")
 
 
@@ -67,7 +69,7 @@ def decode_results(line: bytes, scope: DecodeScope) -> Decoded[BatchAnswer]:
 
 
 def serve(request: WireRequest, answer: Callable[[WireRequest], InProcessResponse]) -> InProcessResponse:
-    """Return the response to a request of batches. `answer` returns the response to one request of a batch."""
+    """Return the response to a request for a batch. `answer` is a function that answers one request of the batch."""
     if request.method == "POST":
         requests = json.loads(request.body)["requests"]
         batch_id = urlsafe_b64encode(compress(json.dumps(requests).encode())).decode()
@@ -83,6 +85,7 @@ def serve(request: WireRequest, answer: Callable[[WireRequest], InProcessRespons
 
 
 def _line(key: str, response: InProcessResponse) -> dict[str, Any]:
+    """Return the line of the results for one request of a batch."""
     return {"key": key, "status": response.status, "body": json.loads(b"".join(response.chunks))}
 
 

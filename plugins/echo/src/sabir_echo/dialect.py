@@ -38,7 +38,7 @@ ITEM_FIELDS = {"from", "text", "call", "answers", "failed"}
 CALL_FIELDS = {"id", "name", "arguments"}
 ERROR_FIELDS = {"type", "retryable"}
 ERROR_TYPE = "failed"
-"""The `error_type` of an error in a stored request that names none."""
+"""The `error_type` for an error in a stored request if the request does not name the type."""
 
 
 def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
@@ -97,7 +97,7 @@ ERRORS = ErrorTable()
 class PlainDecoder:
     """Reads the pieces of a stream. Words form a block of text, which ends before a call or the end of the reply.
 
-    Core raises for pieces in a wrong order.
+    Pieces in a wrong order raise ResponseInvalid in core.
     """
 
     def __init__(self, scope: DecodeScope) -> None:
@@ -170,6 +170,7 @@ def _decode_item(
 
 
 def _encode_entry(entry: Entry, target: sabir.Target, losses: LossLog) -> dict[str, JSONValue]:
+    """Return the fields of one item of `messages`, except "from": a call, a result, or a text."""
     separator = "\n" if entry.message.result else ""
     text = separator.join(piece.text for piece in entry.pieces if isinstance(piece, sabir.TextPart))
     if entry.message.call:

@@ -80,6 +80,7 @@ def embed(text: str, dimensions: int) -> bytes:
 
 
 def _features(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the words of a text with the weight 1, and the groups of three letters in them with the weight 0.3."""
     for word in WORD.findall(text.casefold()):
         yield word, 1.0
         for start in range(len(word) - 2):

@@ -49,7 +49,7 @@ class Echo:
         return "echo:"
 
     def connect(self, access: Access) -> InProcessConnection:
-        """Return a connection to `serve` in this process. A real provider returns a connection of its SDK's client."""
+        """Return a connection to `serve` in this process. A real provider returns one over clients of its SDK."""
         return InProcessConnection(serve)
 
     def quirks(self, access: Access) -> frozenset[str]:
@@ -62,8 +62,9 @@ class Echo:
 
 
 def serve(request: WireRequest) -> InProcessResponse:
-    """Return the response to a request: words of the last text in its messages, option calls, or a failure. Requests
-    of batches are answered by `batches.serve`, those for embeddings by `embeddings.serve`.
+    """Return the response to a request: words of the last text in its messages, option calls, or a failure.
+
+    `batches.serve` answers requests for batches, and `embeddings.serve` requests for embeddings.
     """
     if request.path.startswith(batches.PATH):
         return batches.serve(request, serve)

@@ -21,8 +21,9 @@ from sabir_embeddings.splitting import count_bytes
 from sabir_embeddings.vectors import Embeddings
 
 MODEL_VARIABLE = "SABIR_EMBEDDING_MODEL"
+"""The environment variable with the default of --model."""
 BYTES_OF_A_TOKEN = 4
-"""Bytes of English text that a token has, about. For the estimate of tokens."""
+"""About how many bytes of English text a token has. For the estimate of tokens."""
 
 
 class _InputText(NamedTuple):
@@ -100,12 +101,14 @@ def _describe_estimate(texts: Sequence[str], renderings: Sequence[Rendering], ca
 
 
 def _expected_cost(rendering: Rendering, tokens: int) -> Decimal | None:
+    """Return the price in US dollars by the installed cost hook; None if it is unknown."""
     fields = {name: getattr(rendering.target, name) for name in ("provider", "dialect", "endpoint", "model")}
     usage = Usage(input_tokens=tokens, output_tokens=0)
     return installed_hooks().cost(Reply(messages=(), finish_reason="stop", usage=usage, origin=Origin(**fields)))
 
 
 def _write_vectors(sources: Sequence[_InputText], vectors: Embeddings, output: Path | None) -> None:
+    """Write a line for each text to a file, or print the lines. Raises SettingsInvalid if writing the file fails."""
     if output is None:
         _write_lines(sources, vectors, sys.stdout)
         return

@@ -61,10 +61,10 @@ class Embedder(AsyncClosing, SyncClosing):
     ) -> tuple[Rendering, ...]:
         """Return the requests for the texts, with their losses. Needs no API key and no network, and sends nothing.
 
-        `kind` is "query" or "document", because some models embed a question and the texts that may answer it
-        differently. `dimensions` is the length of the vectors; None means the model's default. `strict` replaces the
-        embedder's. Raises RenderingRefused for losses that `strict` forbids, and SettingsInvalid for wrong arguments,
-        for example an empty text, which providers refuse.
+        `kind` says what the texts are, "query" or "document", because some models embed questions and the texts that
+        may answer them differently. `dimensions` is the length of the vectors; None means the model's default. `strict`
+        replaces the embedder's. Raises RenderingRefused for losses that `strict` forbids, and SettingsInvalid for wrong
+        arguments, for example an empty text, which providers refuse.
         """
         return self._render(_check_texts(texts), kind, dimensions, strict)
 
@@ -174,7 +174,7 @@ def _check_texts(texts: str | Iterable[str]) -> Sequence[str]:
     checked: list[Any] = [texts] if isinstance(texts, str) else list(texts)
     for index, text in enumerate(checked):
         if not isinstance(text, str) or not text:
-            raise SettingsInvalid(f"texts[{index}] is {text!r}; expected a text that is not empty: leave it out")
+            raise SettingsInvalid(f"texts[{index}] is {text!r}; expected a text that is not empty; leave it out")
     return checked
 
 

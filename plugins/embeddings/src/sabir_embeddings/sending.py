@@ -23,11 +23,11 @@ async def send_all(client: Client, renderings: Sequence[Rendering], at_once: int
     results: dict[int, Response] = {}
     remaining = iter(enumerate(renderings))
 
-    async def work() -> None:
+    async def send_remaining() -> None:
         for index, rendering in remaining:
             results[index] = await client.send(rendering)
 
-    tasks = [asyncio.create_task(work()) for _ in range(min(at_once, len(renderings)))]
+    tasks = [asyncio.create_task(send_remaining()) for _ in range(min(at_once, len(renderings)))]
     try:
         await asyncio.gather(*tasks)
     finally:

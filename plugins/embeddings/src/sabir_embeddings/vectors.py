@@ -65,7 +65,7 @@ class Embeddings:
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """What the model could not do, such as `dimensions`. Each loss occurs once, however many requests had it."""
+        """The losses of all requests, such as `dimensions` if the model ignores it. Equal losses are listed once."""
         return self.reply.losses
 
     @property

@@ -58,11 +58,15 @@ STATUSES: Mapping[int, tuple[int, str]] = {
     9: (400, "FAILED_PRECONDITION"), 10: (409, "ABORTED"), 11: (400, "OUT_OF_RANGE"), 12: (501, "UNIMPLEMENTED"),
     13: (500, "INTERNAL"), 14: (503, "UNAVAILABLE"), 15: (500, "DATA_LOSS"), 16: (401, "UNAUTHENTICATED"),
 }  # fmt: skip
-"""Code of a result's error → HTTP status and name: https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto"""
+"""Code of a result's error → HTTP status and name:
+https://github.com/googleapis/googleapis/blob/master/google/rpc/code.proto
+"""
 CANCELLED = 1
+"""The code of the error of a cancelled request."""
 NO_NAME = "sabir"
 """The display name of a batch without a name. The API requires one."""
 PAGE = 100
+"""The number of batches to request in a page of the list."""
 
 
 def _only_gemini(
@@ -86,11 +90,11 @@ def encode_upload(order: BatchOrder, scope: RequestScope) -> OperationRequest:
     content = "".join(f"{line}\n" for line in lines).encode()
     boundary = sha256(content).hexdigest()
     facts = encode_json({"file": {"displayName": "batch.jsonl", "mimeType": "application/jsonl"}})
-    opening = f"--{boundary}\r\nContent-Type: application/json; charset=utf-8\r\n\r\n{facts}\r\n"
-    second = f"--{boundary}\r\nContent-Type: application/jsonl\r\n\r\n"
-    body = (opening + second).encode() + content + f"\r\n--{boundary}--\r\n".encode()
-    kinds = {"Content-Type": f"multipart/related; boundary={boundary}", "X-Goog-Upload-Protocol": "multipart"}
-    return OperationRequest("/upload/v1beta/files", body, headers=kinds)
+    facts_part = f"--{boundary}\r\nContent-Type: application/json; charset=utf-8\r\n\r\n{facts}\r\n"
+    file_opening = f"--{boundary}\r\nContent-Type: application/jsonl\r\n\r\n"
+    body = (facts_part + file_opening).encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    headers = {"Content-Type": f"multipart/related; boundary={boundary}", "X-Goog-Upload-Protocol": "multipart"}
+    return OperationRequest("/upload/v1beta/files", body, headers=headers)
 
 
 def decode_upload(body: bytes, scope: DecodeScope) -> Decoded[str]:
@@ -109,7 +113,7 @@ def encode_create(order: BatchOrder, scope: RequestScope) -> OperationRequest:
 
 
 def _request(request: BatchRequest) -> Fields:
-    """Return a request with its model, which is otherwise in the path."""
+    """Return the body of a request with its model, which is in the path of a single request."""
     model = unquote(request.path.rpartition(":")[0]).removeprefix("/v1beta/")
     return {"model": model, **object_or_empty(decode_json(request.body))}
 
@@ -188,7 +192,7 @@ def decode_results(line: bytes, scope: DecodeScope) -> Decoded[BatchAnswer]:
 
 
 def _read_answer(fields: Fields) -> BatchAnswer:
-    """Return an answer. Its key is a field of a line, or in the metadata that was sent with an inline request."""
+    """Return an answer. The key is a field of a line, or for an inline request in the metadata sent with it."""
     metadata = object_or_empty(fields.get("metadata"))
     key = text_or_empty(fields.get("key") or metadata.get("key") or next(iter(metadata.values()), ""))
     error = object_or_empty(fields.get("error"))
@@ -202,7 +206,7 @@ def _read_answer(fields: Fields) -> BatchAnswer:
 
 
 def _output_of(operation: Fields) -> Fields:
-    """Return the output of a batch, {} before the end. It is in the metadata, and in some responses repeated."""
+    """Return the output of a batch, from the metadata or, if it is not there, from `response`. {} before the end."""
     return object_or_empty(object_or_empty(operation.get("metadata")).get("output")) or object_or_empty(
         operation.get("response")
     )

@@ -57,10 +57,12 @@ _BLOCKED = (
     "BLOCKLIST", "ESCALATION", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "IMAGE_SAFETY", "MODEL_ARMOR",
     "PROHIBITED_CONTENT", "RECITATION", "SAFETY", "SPII",
 )  # fmt: skip
+"""Finish reasons of answers that a filter stopped."""
 _FAILED = (
     "IMAGE_OTHER", "LANGUAGE", "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE", "NO_IMAGE",
     "PUP_LIMITED_DISABLED", "TOO_MANY_TOOL_CALLS", "UNEXPECTED_TOOL_CALL",
 )  # fmt: skip
+"""Finish reasons of answers that the vendor could not complete."""
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "STOP": "stop",
     "MAX_TOKENS": "length",
@@ -156,6 +158,7 @@ def read_end(
 
 
 def _candidate_finish_reason(candidate: Fields, blocks: Collection[DecodedPart]) -> tuple[FinishReason, str | None]:
+    """Return the neutral finish reason and Google's own. "STOP" after calls means "option_calls"."""
     finish_reason = text_or_empty(candidate.get("finishReason"))
     reason = FINISH_REASONS.get(finish_reason, "other")
     has_calls = reason == "stop" and any(block.kind == "option_call" for block in blocks)
@@ -297,6 +300,11 @@ def add_citations(blocks: Sequence[DecodedPart], candidate: Fields, scope: Decod
 
 
 def _locate_citations(texts: Mapping[int, str], candidate: Fields) -> Iterator[tuple[int, Citation]]:
+    """Yield each citation of a candidate's metadata, after the index of the block that it supports.
+
+    A passage with several sources gives a citation for each. If searching for the passages would take too long,
+    citations have no position.
+    """
     grounding = object_or_empty(candidate.get("groundingMetadata"))
     metadata = object_or_empty(candidate.get("citationMetadata"))
     chunks, supports = (list_or_empty(grounding.get(name)) for name in ("groundingChunks", "groundingSupports"))

@@ -34,11 +34,11 @@ from sabir_google.settings import GoogleEmbeddingSettings
 TASKS = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 """Kind of a text → its `taskType`."""
 PROMPTS = {"query": "task: search result | query: {}", "document": "title: none | text: {}"}
-"""Kind of a text → the form of the text for models that ignore `taskType`. The vendor's page above lists the forms."""
+"""Kind of a text → the text to send, for models that ignore `taskType`. The vendor's page above lists these forms."""
 PROMPT_FACT = "kind_in_text"
-"""The fact of a model (see models.toml) that its kind is sent in the text."""
+"""Name of a fact in models.toml, for models to which the kind of a text is sent as part of the text."""
 BYTES_OF_A_TOKEN = 4
-"""Used for the estimate of tokens, as on the vendor's page about tokens."""
+"""About how many bytes a token has, by the vendor's page about tokens. For estimates."""
 
 
 def encode(call: EmbeddingCall, scope: RequestScope) -> OperationRequest:
@@ -70,6 +70,7 @@ def encode(call: EmbeddingCall, scope: RequestScope) -> OperationRequest:
 
 
 def _long_texts(call: EmbeddingCall, limit: int | None) -> Iterator[tuple[int, int]]:
+    """Yield the position and the estimated tokens of each text with more tokens than `limit`; none for None."""
     for index, text in enumerate(call.texts, call.first_index):
         if limit is not None and len(text) * 4 > limit * BYTES_OF_A_TOKEN:  # at most four bytes each
             tokens = len(text.encode("utf-8", "surrogatepass")) // BYTES_OF_A_TOKEN

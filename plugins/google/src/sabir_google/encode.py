@@ -92,6 +92,7 @@ def system_parts(turns: Sequence[Turn]) -> list[ContentObject]:
 
 
 def _user_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """Return the parts of a system or user turn, with placeholders for documents whose type is unknown."""
     parts: list[JSONValue] = []
     for entry in turn.entries:
         for piece in entry.pieces:
@@ -168,6 +169,7 @@ def _mime_type(url: str, piece: MediaPart) -> str:
 
 
 def _model_parts(turn: Turn, scope: TurnScope, losses: LossLog) -> list[JSONValue]:
+    """Return the parts of an assistant turn. From Gemini 3 on, a first call without a signature gets the dummy one."""
     parts: list[JSONValue] = []
     is_signed = generation(scope.target.model) < 3
     for entry in turn.entries:
@@ -218,6 +220,7 @@ def _model_media(piece: MediaPart, state: Fields, entry: Entry, scope: TurnScope
 
 
 def _function_call_part(entry: Entry, losses: LossLog) -> ContentObject:
+    """Return the part for a call, with the fields and the signature that it had when it arrived from this API."""
     state = entry.call_state
     call = {**object_or_empty(state.get("call")), **_call_identity(entry), "args": entry.arguments_value(losses)}
     return {"functionCall": call, **object_or_empty(state.get("part"))}
@@ -254,6 +257,7 @@ def _function_response(entry: Entry, scope: TurnScope, losses: LossLog) -> Conte
 
 
 def _response_object(entry: Entry, result: OptionResultPayload, losses: LossLog) -> ContentObject:
+    """Return the object `response` of a result: {"output": …}, {"error": …}, or an object with other keys unchanged."""
     texts = [piece.text for piece in entry.pieces if isinstance(piece, TextPart)] if entry.pieces else []
     output: JSONValue = texts[0] if len(texts) == 1 else texts
     if result.is_error:
@@ -276,6 +280,7 @@ def _response_object(entry: Entry, result: OptionResultPayload, losses: LossLog)
 
 
 def _contains_reference(value: JSONValue) -> bool:
+    """Return whether a JSON value contains an object with the key "$ref"."""
     if isinstance(value, Mapping):
         return "$ref" in value or any(map(_contains_reference, value.values()))
     return isinstance(value, Sequence) and not isinstance(value, str) and any(map(_contains_reference, value))

@@ -24,6 +24,7 @@ _VAGUE = {
     errors.Unavailable: "ABORTED CANCELLED UNAVAILABLE",
     errors.InvalidRequest: "FAILED_PRECONDITION INVALID_ARGUMENT OUT_OF_RANGE",
 }
+"""Error class → Google's names of statuses that mean this class unless the error's text says more."""
 _WORDS = ErrorRule.by_words(
     (r"input token count|number of tokens allowed|maximum number of tokens", errors.ContextTooLong),
     (r"context (length|window|size)", errors.ContextTooLong),  # from servers with this API for other models
@@ -33,10 +34,12 @@ _WORDS = ErrorRule.by_words(
     at=(400, 409, 422, 499, 503),
 )
 _KEY_REASONS = frozenset({"API_KEY_INVALID", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING"})
+"""Reasons, in the details of an error, that mean an invalid key or token."""
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d+)?)s")
 
 
 def _kind_by_details(failure: Failure, status: int | None) -> type[errors.CallError] | None:
+    """Return the error class for an invalid key or an exceeded daily limit, by the error's details; None for others."""
     if any(text_or_empty(detail.get("reason")) in _KEY_REASONS for detail in _details(failure, "ErrorInfo")):
         return errors.AuthenticationFailed
     limits = (

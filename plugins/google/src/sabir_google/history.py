@@ -41,6 +41,7 @@ from sabir_google.streamed_calls import join_calls
 _NEUTRAL: Mapping[str, str] = {name: setting for setting, name in FIELDS.items()}
 """Field of generationConfig → the neutral setting with the same meaning."""
 _SNAKE: Mapping[str, str] = {camel_case(name): name for name in GoogleSettings.model_fields}
+"""Name of a field in camelCase → the vendor setting."""
 _OBJECTS = frozenset(
     {"codeExecutionResult", "executableCode", "fileData", "functionCall", "functionResponse", "inlineData", "toolCall",
      "toolResponse", "videoMetadata", "mediaResolution"}
@@ -48,6 +49,7 @@ _OBJECTS = frozenset(
 """Fields of a part that are objects, and whose own field names may also be in snake_case."""
 _DECLARED = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
 _CHOICES: Mapping[str, str] = {mode: choice for choice, mode in MODES.items()}
+"""Mode of `functionCallingConfig` → option choice."""
 _NOT_STORED = "a message cannot store it"
 
 
@@ -80,6 +82,7 @@ class _GenerateContentHistory(History):
         self.add_message("system", parts, "systemInstruction")
 
     def _plain_parts(self, content: Fields, path: str) -> list[Any]:
+        """Return the parts of a content in camelCase. Report further fields of the content as losses."""
         self.add_losses_of_unknown_fields(content, {"role", "parts"}, path, _NOT_STORED)
         return [_normalize_part(each) for each in History.list_at(content, "parts")]
 
@@ -119,6 +122,7 @@ class _GenerateContentHistory(History):
             self.add_message("user", user_parts, path)
 
     def _add_function_response(self, function_response: JSONValue, path: str) -> None:
+        """Add the result of a call: a value or an error, with media. `path` is the part's place in the request."""
         where = f"{path}.functionResponse"
         response: Fields = History.expect(function_response, dict, where)
         name, wire_id = History.expect_name(response.get("name"), f"{where}.name"), text_or_empty(response.get("id"))
@@ -168,7 +172,8 @@ class _GenerateContentHistory(History):
         Other declarations, and the vendor's own tools, become vendor settings.
         """
         tools = [declarations] if isinstance(declarations, dict) else History.expect(declarations, list, "tools")
-        # Requests with functions too have the field TOGETHER, or are for Vertex AI: its tools stay vendor settings.
+        # If functions are declared too, a request has the field TOGETHER, or is for Vertex AI, whose tools stay vendor
+        # settings.
         declared = [camel_fields(object_or_empty(each)) for each in tools]
         is_together = TOGETHER.items() <= camel_fields(object_or_empty(self.found.get("toolConfig"))).items()
         is_plain = is_together or not any("functionDeclarations" in each for each in declared)

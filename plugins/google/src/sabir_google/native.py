@@ -4,8 +4,8 @@
     executableCode, toolCall ──▶ NativeCallPart        codeExecutionResult, toolResponse ──▶ NativeResultPart
     groundingMetadata, urlContextMetadata ──▶ a call and a result without `raw`, before the other blocks
 
-Older models report a search only as metadata of the answer. Requests have no field for it, so these parts go back as
-nothing.
+Older models report a search only in the metadata of the answer. Requests have no field for this, so these parts are not
+sent back.
 
 https://ai.google.dev/gemini-api/docs/tools
 """
@@ -30,12 +30,14 @@ from sabir_google.encode import generation
 
 NAME = "google.generate_content"
 CALLS = ("executableCode", "toolCall")
+"""Fields of a part that contain a call of Google's own tools."""
 RESULTS = ("codeExecutionResult", "toolResponse")
+"""Fields of a part that contain the result of such a call."""
 TOOLS: Mapping[str, str] = {
     "FILE_SEARCH": "file_search", "GOOGLE_SEARCH_IMAGE": "web_search", "GOOGLE_SEARCH_WEB": "web_search",
     "URL_CONTEXT": "web_fetch",
 }  # fmt: skip
-"""Google's `toolType` → sabir's name of the tool. Others keep Google's name, in lower case."""
+"""Google's `toolType` → sabir's name of the tool. For other tools, Google's name in lower case is used."""
 OUTCOME_OK = "OUTCOME_OK"
 SUGGESTIONS = "search_suggestions"
 """Field of a search's response with HTML for the user's page."""
@@ -114,8 +116,8 @@ def _read_server(server: Fields, provider: str) -> dict[str, Any] | None:
     token = text_or_empty(headers.get("Authorization"))
     secrets: dict[str, Any] = {"headers": headers} if headers else {}
     if token.startswith(BEARER):
-        rest = without_fields(headers, "Authorization")
-        secrets = {"authorization": token.removeprefix(BEARER), **({"headers": rest} if rest else {})}
+        others = without_fields(headers, "Authorization")
+        secrets = {"authorization": token.removeprefix(BEARER), **({"headers": others} if others else {})}
     fields = {"kind": "mcp_server", "name": server["name"], "url": transport["url"], **secrets}
     return {**fields, "vendor": {provider: own} if own else None}
 
@@ -170,6 +172,7 @@ def read_metadata(candidate: Fields, blocks: Sequence[object]) -> list[NativeCal
 def _pair(
     tool: str, call: dict[str, Any], sources: tuple[NativeReference, ...]
 ) -> list[NativeCallPart | NativeResultPart]:
+    """Return a call and its result that only the metadata reports; [] without queries and sources."""
     if not sources and not any(call.get("queries", ())):
         return []
     shared: dict[str, Any] = {"tool": tool, "dialect": NAME, "pair_id": f"{tool}_of_the_answer"}

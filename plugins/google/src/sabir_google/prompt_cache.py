@@ -4,8 +4,8 @@
                                     └──▶ expires_at, delete()
 
 A cache contains the system instruction, the tools and the contents of a rendering. A later request that begins with the
-same content refers to the cache and sends only the rest. A request that begins otherwise is sent completely, with a
-loss. Rendering never looks whether the cache still exists. https://ai.google.dev/api/caching
+same content refers to the cache and sends only what follows. A request with another beginning is sent completely, with
+a loss. Rendering does not check whether the cache still exists. https://ai.google.dev/api/caching
 """
 
 import hashlib
@@ -87,7 +87,7 @@ class CachedPrompt(Frozen):
 
     def start_of(self, contents: bytes) -> tuple[int, bytes] | None:
         """Return how many bytes of these contents the cache contains, and the bytes to send instead. None if the
-        contents begin otherwise, or if nothing would remain to send.
+        contents have another beginning, or if nothing would remain to send.
         """
         length = self.contents_length
         if len(contents) > length + 1 and self._contains(contents[:length]) and contents[length : length + 1] == b",":
@@ -106,16 +106,15 @@ async def create_cache(
 ) -> CachedPrompt:
     """Store the system instruction, tools and contents of a rendering at Google, and return the cache.
 
-    Storing costs money for each hour; `ttl` is the lifetime, in
-    seconds if it is a number. Render the beginning that all requests share, for example
-    instructions and a document, and pass `CachedPrompt.settings` to the requests. Google refuses a beginning that is
-    shorter than the model's minimum. Raises SettingsInvalid for a rendering of another provider, CredentialsMissing,
-    and CallError if the request fails.
+    Render the beginning that all requests share, for example instructions and a document, and pass
+    `CachedPrompt.settings` to the requests. Storing costs money for each hour; `ttl` is the lifetime, in seconds if it
+    is a number. Google refuses a beginning that is shorter than the model's minimum. Raises SettingsInvalid for a
+    rendering of another provider, CredentialsMissing, and CallError if the request fails.
     """
     access, body = _cache_request(rendering, ttl, how)
     async with _async_client(access) as client:
         stored = await client.aio.caches.create(model=rendering.target.model, config=_config(client, body))
-    return _handle(rendering, stored, access)
+    return _cached_prompt(rendering, stored, access)
 
 
 @show_arguments
@@ -126,7 +125,7 @@ def create_cache_sync(
     access, body = _cache_request(rendering, ttl, how)
     with _sync_client(access) as client:
         stored = client.caches.create(model=rendering.target.model, config=_config(client, body))
-    return _handle(rendering, stored, access)
+    return _cached_prompt(rendering, stored, access)
 
 
 def apply_cache(body: MutableMapping[str, Any], cache: CachedPrompt, scope: RequestScope) -> bool:
@@ -153,6 +152,9 @@ def apply_cache(body: MutableMapping[str, Any], cache: CachedPrompt, scope: Requ
 
 
 def _cache_request(rendering: Rendering, ttl: timedelta | float, how: CacheArguments) -> tuple[Access, dict[str, Any]]:
+    """Return key and endpoint of the request that creates a cache, and its fields. Raises SettingsInvalid for a
+    rendering of another provider.
+    """
     target = rendering.target
     if target.provider != NAME:
         raise SettingsInvalid(f"create_cache got a rendering for {target}; render it for a model of google")
@@ -165,15 +167,16 @@ def _cache_request(rendering: Rendering, ttl: timedelta | float, how: CacheArgum
     return access, {**fields, "ttl": f"{seconds:f}s", **display_name}
 
 
-def _config(client: "genai.Client", body: Mapping[str, Any] | None = None) -> Any:  # one of two of its types
-    """Return the SDK's configuration that sends the fields of `body` unchanged, to the version that requests use."""
+def _config(client: "genai.Client", body: Mapping[str, Any] | None = None) -> Any:  # the SDK has two types for it
+    """Return the SDK's configuration for sending the fields of `body` unchanged, to the API version of requests."""
     options: dict[str, Any] = {"retry_options": {"attempts": 1}, "extra_body": body}
     if not client.vertexai:
         options["api_version"] = "v1beta"
     return {"http_options": options}
 
 
-def _handle(rendering: Rendering, stored: Any, access: Access) -> CachedPrompt:
+def _cached_prompt(rendering: Rendering, stored: Any, access: Access) -> CachedPrompt:
+    """Return the CachedPrompt for the SDK's cache object `stored`, with hashes of the rendering's content."""
     body = decode_json(rendering.body_bytes)
     contents = rendering.body_bytes.partition(b'"contents":[')[2][:-2]
     return CachedPrompt(
@@ -212,6 +215,7 @@ def _sync_client(access: Access) -> "Iterator[genai.Client]":
 
 @asynccontextmanager
 async def _async_client(access: Access) -> "AsyncIterator[genai.Client]":
+    """Async version of `_sync_client`."""
     from httpx2 import AsyncClient, BaseTransport, Client
 
     with _sabir_errors():
@@ -223,6 +227,7 @@ async def _async_client(access: Access) -> "AsyncIterator[genai.Client]":
 
 
 def _new_client(access: Access, http_client: Any, async_client: Any) -> "genai.Client":
+    """Return a new client of the SDK. Raises CredentialsMissing without a key."""
     from google import genai
     from google.genai.types import HttpOptions
 
@@ -233,6 +238,7 @@ def _new_client(access: Access, http_client: Any, async_client: Any) -> "genai.C
 
 @contextmanager
 def _sabir_errors() -> Iterator[None]:
+    """Convert the SDK's errors in the `with` block to sabir's errors. Other exceptions are raised unchanged."""
     from google.genai.errors import APIError
 
     try:

@@ -55,6 +55,7 @@ _NOT_CAPTURED = f"client= of {NAME} was not created with sabir_google.http_optio
 _UNUSABLE_URL = "sabir://nowhere"
 """An address with a scheme that no HTTP client supports, so that a request to it fails before it is sent."""
 _MODELS = ("models/", "tunedModels/")
+"""The beginnings of the names of models in a path."""
 _NO_MODEL = "no-model"
 """The model with which the SDK builds the URL of a request whose path has no model."""
 _MARK = "x-sabir-keep"

@@ -44,7 +44,9 @@ FIELDS: Mapping[str, str] = {
 MAX_STOPS = 5
 """The maximum number of stop texts in a request."""
 _DECLARING = frozenset({"functionDeclarations", "function_declarations"})
+"""The name of the field with function declarations, in both spellings."""
 MODES: Mapping[str, str] = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+"""Option choice → mode of `functionCallingConfig`. If the choice is an option's name, the mode is "ANY"."""
 LEVELS: tuple[ReasoningEffort, ...] = ("low", "medium", "high")
 """Thinking levels for a model whose `efforts` are not in models.toml. Most models from Gemini 3 on accept all three."""
 BUDGETS: Mapping[ReasoningEffort, int] = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24_576}
@@ -64,9 +66,11 @@ REPLY = SchemaRule(
     lone_reference=True,
 )
 PARAMETERS = SchemaRule(root="object")
-"""The rule for the schema of an option's parameters. https://ai.google.dev/api/caching#FunctionDeclaration"""
+"""The rule for the schemas of options' parameters. https://ai.google.dev/api/caching#FunctionDeclaration"""
 COUNT_FIELDS = frozenset({"contents", "generationConfig", "systemInstruction", "tools"})
-"""Fields that Vertex AI's endpoint for counting tokens accepts. https://docs.cloud.google.com/vertex-ai/docs/reference/rest"""
+"""Fields that Vertex AI's endpoint for counting tokens accepts.
+https://docs.cloud.google.com/vertex-ai/docs/reference/rest
+"""
 DEFAULT_NAME = "output"
 """The name of a decoded response format whose schema has no title. It is not sent as a title."""
 
@@ -88,6 +92,7 @@ ONLY_GEMINI = (
 )  # fmt: skip
 """Vendor settings, and paths of fields within them, that the SDK refuses to send to Vertex AI."""
 CACHES = "cachedContents/"
+"""The beginning of the name of a cache at the Gemini API."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -256,8 +261,8 @@ def model_path(target: Target) -> str:
     """
     if ".." in target.model:
         raise SettingsInvalid(f"the model {target.model!r} would change the URL's path; expected a name without '..'")
-    is_placed = target.model.startswith(("models/", "tunedModels/"))
-    name = target.model if is_placed else f"models/{target.model}"
+    has_folder = target.model.startswith(("models/", "tunedModels/"))
+    name = target.model if has_folder else f"models/{target.model}"
     return f"/v1beta/{quote(name, safe='/')}"
 
 

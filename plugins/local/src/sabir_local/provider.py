@@ -136,6 +136,7 @@ class LocalConnection:
             await self._connection.aclose()
 
     def _connect_to_server(self, request: WireRequest) -> LoopbackConnection:
+        """Return a connection to the server, started if needed. After a restart, the server has another URL."""
         server = self._user_server or shared_server(json.loads(request.body)["model"])
         url = f"{server.address}/v1"  # it changes when the server is started again
         with self._lock:

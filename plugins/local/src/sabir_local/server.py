@@ -156,6 +156,10 @@ class LocalServer:
             child.stop()
 
     def _start(self) -> "tuple[_ServerProcess, str]":
+        """Start a child process with the weights, and return it with its address. Stops the child if it does not start.
+
+        Raises WeightsMissing or ServerNotStarted.
+        """
         weights = find_weights(self._weights)
         _logger.info("loading %s, %s, from %s", weights.stem, format_size(weights.stat().st_size), weights.resolve())
         try:
@@ -253,11 +257,13 @@ class _ServerProcess:
         self._reader.join()
 
     def _read_line(self) -> None:
+        """Read the child's first line, the address. Runs in a thread, so that waiting for the address can time out."""
         assert self._process.stdout is not None
         with self._process.stdout as output:
             self._line = output.readline()
 
     def _error_reason(self) -> str:
+        """Return the first error that llama.cpp reported; else the last line of its output, or the exit code."""
         self._errors.seek(0)
         written = self._errors.read()
         reason = _error_line.search(written)

@@ -15,6 +15,7 @@ import sys
 from typing import Any, TypedDict
 
 ERRORS_ONLY = 1
+"""The level at which llama.cpp writes only error messages."""
 PROMPT_CACHE_MIB = 256
 """Size of the cache for the prompts of alternating conversations, in MiB. llama.cpp's own default is 8 GiB."""
 

@@ -34,8 +34,8 @@ StepResult = Sequence[str] | ResponseHead | bytes
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What both drivers need: the resolver, a function that returns the TLS context (called for https only), and the
-    time at which the download must be complete.
+    """The resources of a driver: the resolver, a function that returns the TLS context (called for https only), and
+    the time at which the download must be complete.
     """
 
     resolver: Resolver
@@ -73,6 +73,7 @@ class Driver:
         self._exit_stack.close()
 
     def _connect_and_request(self, step: Connect) -> ResponseHead:
+        """Connect to one of the checked addresses, send the request, and return the response's head."""
         request = request_to(step.target)
         backend = PinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.HTTPConnection(
@@ -112,6 +113,7 @@ class AsyncDriver:
             await self._exit_stack.aclose()
 
     async def _connect_and_request(self, step: Connect) -> ResponseHead:
+        """Async version of `Driver._connect_and_request`."""
         request = request_to(step.target)
         backend = AsyncPinnedBackend(step.addresses, self._resources.deadline)
         connection = httpcore2.AsyncHTTPConnection(
@@ -133,10 +135,9 @@ class GuardedFetcher:
     the accepted MIME types. `allow_hosts` are texts of the form `host:port`: these hosts are allowed although their
     name, address or port is not public. All other limits apply to them too, and redirects to them are followed.
 
-    `resolver` returns the addresses of a host name, and is called once for each URL with a host name, also after a
-    redirect.
-    `ssl_context` contains the trusted certificates, by default the system's. Proxies, certificates and credentials from
-    the environment are ignored, and cookies are not stored.
+    `resolver` is a function that returns the addresses of a host name. It is called once for each URL with a host name,
+    also after a redirect. `ssl_context` contains the trusted certificates, by default the system's. Proxies,
+    certificates and credentials from the environment are ignored, and cookies are not stored.
 
     Threads and tasks may share a fetcher, and it need not be closed. Raises SettingsInvalid for an invalid argument.
     """

@@ -225,6 +225,7 @@ class FetchingAdapter(WrappedAdapter):
     def _store_fetched(
         self, message: Message, wanted: Mapping[int, MediaPart], fetched: Mapping[str, FetchedMedia]
     ) -> _FetchedMessage:
+        """Cache and return the changed copy of a message. If another caller stored a copy first, return that one."""
         urls, losses = {}, []
         for index, part in wanted.items():
             medium = fetched[part.url]

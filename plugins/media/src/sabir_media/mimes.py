@@ -35,6 +35,7 @@ NEVER_ALLOWED = frozenset({
 """Types that can contain scripts. They are never accepted: `allowed_mimes` with one of them raises SettingsInvalid."""
 
 _MEANINGLESS = frozenset({"application/octet-stream", "binary/octet-stream", "application/force-download"})
+"""Types that say nothing about the content, so that the bytes decide."""
 _TYPE = re.compile(r"\s*([a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+)\s*(?:;.*)?", re.IGNORECASE | re.DOTALL)
 _ALIASES = {
     "application/ogg": "audio/ogg", "application/x-pdf": "application/pdf",
@@ -44,6 +45,7 @@ _ALIASES = {
     "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-ms-bmp": "image/bmp", "image/x-png": "image/png",
     "text/x-markdown": "text/markdown", "video/x-m4v": "video/mp4",
 }  # fmt: skip
+"""Alias of a type → its usual name."""
 _RELATED = {
     "audio/mp4": frozenset({"video/mp4"}),
     "audio/ogg": frozenset({"video/ogg"}),
@@ -55,6 +57,7 @@ _RELATED = {
 }
 """Type by signature → other types that the server may claim for such bytes."""
 _WITH_SIGNATURE = frozenset(mime for mime in ALLOWED_MIMES if not mime.startswith("text/")) - {"application/json"}
+"""Types whose bytes always have a signature."""
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*+<[a-z/!?]", re.IGNORECASE)
 """Pattern of a body that begins with a tag, a comment or a declaration, after an optional byte order mark and spaces.
 https://html.spec.whatwg.org/#tag-open-state
@@ -116,6 +119,7 @@ def verify_mime(url: str, claimed: str | None, data: bytes, allowed: frozenset[s
 
 
 def _is_consistent(claimed: str, detected: str | None, data: bytes) -> bool:
+    """Return whether bytes may have the claimed type. `detected` is the type of their signature, or None."""
     if claimed.startswith("text/") or claimed == "application/json":
         return _is_plain_text(data)
     if detected is None:
@@ -124,6 +128,7 @@ def _is_consistent(claimed: str, detected: str | None, data: bytes) -> bool:
 
 
 def _is_plain_text(data: bytes) -> bool:
+    """Return whether bytes are UTF-8 text without NUL, and not a PDF."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -132,6 +137,7 @@ def _is_plain_text(data: bytes) -> bool:
 
 
 def _check_allowed(url: str, mime: str, allowed: frozenset[str]) -> str:
+    """Return the type. Raises TypeRefused if the type can contain scripts or is not in `allowed`."""
     if mime in NEVER_ALLOWED:
         raise refusal(TypeRefused, url, f"its type is {mime}, which can contain scripts", _REMEDY)
     if mime not in allowed:

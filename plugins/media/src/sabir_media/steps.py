@@ -149,6 +149,7 @@ def fetch_steps(url: str, rules: Rules) -> Steps:
 
 
 def _open_target(target: FetchTarget) -> Generator[Step, Any, ResponseHead]:
+    """Look up the host if needed, check its addresses, and send the request. Return the response's head."""
     answers: Sequence[str] = (target.host,)
     if target.address is None:
         answers = yield LookUp(target.host, target.port)
@@ -167,6 +168,7 @@ def _allow_any(address: Address) -> None:
 
 
 def _receive_body(target: FetchTarget, head: ResponseHead, rules: Rules) -> Generator[Step, Any, FetchedMedia]:
+    """Read the body, and return the medium. Raises MediaRefused for a wrong status, type or size."""
     _check_status(target, head)
     claimed = read_claim(target.url, head.header(b"content-type"), rules.allowed_mimes)
     announced = head.header(b"content-length") or "0"
@@ -186,6 +188,7 @@ def _receive_body(target: FetchTarget, head: ResponseHead, rules: Rules) -> Gene
 
 
 def _check_status(target: FetchTarget, head: ResponseHead) -> None:
+    """Raise FetchFailed for a status other than 200, and for a compressed body."""
     if head.status != 200:
         remedy = _STATUS_REMEDIES.get(head.status, _LATER if head.status >= 500 else "check the URL")
         raise refusal(FetchFailed, target.url, f"the server answers {head.status}", remedy)
@@ -198,6 +201,7 @@ def _check_status(target: FetchTarget, head: ResponseHead) -> None:
 
 
 def _next_target(target: FetchTarget, head: ResponseHead, rules: Rules) -> FetchTarget:
+    """Return the target of a redirect. Raises MediaRefused if its URL is missing, invalid or not allowed."""
     location = head.header(b"location")
     if not location:
         raise refusal(FetchFailed, target.url, f"the server answers {head.status} without a Location", "check the URL")

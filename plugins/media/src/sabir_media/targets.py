@@ -124,6 +124,9 @@ def read_rules(
 
 
 def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
+    """Return the types by their usual names. Raises SettingsInvalid for a text that is not a type, and for a forbidden
+    type.
+    """
     _refuse_lone_text("allowed_mimes", mimes)
     for mime in mimes:
         known = plain_mime(mime)
@@ -135,6 +138,7 @@ def _read_mimes(mimes: Collection[str]) -> frozenset[str]:
 
 
 def _read_hosts(hosts: Collection[str]) -> frozenset[tuple[str, int]]:
+    """Return pairs of a host and a port. Raises SettingsInvalid for a text that is not `host:port`."""
     _refuse_lone_text("allow_hosts", hosts)
     pairs = set()
     for host in hosts:
@@ -153,6 +157,7 @@ def _refuse_lone_text(name: str, value: Collection[str]) -> None:
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\\]|%00")
+"""Matches characters that two parsers of URLs could read differently."""
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:@\[\]%]+)(?::(?P<port>[0-9]{1,5})?)?")
 _NAME = re.compile(r"(?!.{254})(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
@@ -167,6 +172,7 @@ _METADATA_NAMES = frozenset({
     "metadata.azure.com", "metadata.azure.internal", "metadata.tencentyun.com", "metadata.packet.net",
     "metadata.platformequinix.com", "metadata.oraclecloud.com", "metadata.ec2.internal", "rancher-metadata",
 })  # fmt: skip
+"""Host names of the metadata services of clouds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +233,7 @@ def follow_redirect(target: FetchTarget, location: str, rules: Rules) -> FetchTa
 
 
 def _read_authority(url: str) -> re.Match[str]:
+    """Return the match of a URL's host and port. Raises AddressRefused for a URL that could be read in two ways."""
     if _UNSAFE.search(url):
         reason = "it contains a space, a control character, a backslash or %00"
         raise refusal(AddressRefused, url, reason, "percent-encode or remove it")
@@ -243,6 +250,9 @@ def _read_authority(url: str) -> re.Match[str]:
 
 
 def _read_host(url: str, host: str, spelling: str) -> Address | None:
+    """Return the address if the host is an IP address. Raises AddressRefused for an unusual spelling of an address, and
+    for invalid names. `spelling` is the host as written in the URL.
+    """
     address = read_address(host)
     if _NUMBER.fullmatch(host) and (address is None or spelling.removesuffix(".") != host):
         reason = f"its host {host!r} is an IPv4 address in disguise"
@@ -253,6 +263,7 @@ def _read_host(url: str, host: str, spelling: str) -> Address | None:
 
 
 def _check_host(url: str, host: str, port: int, address: Address | None) -> None:
+    """Raise AddressRefused for a port, an address or a name that is not public."""
     reason = None if port in _DEFAULT_PORTS.values() else f"its port {port} is not 80 or 443"
     if address is not None:
         kind = address_refusal(address)

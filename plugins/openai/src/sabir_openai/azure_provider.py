@@ -45,7 +45,7 @@ from sabir_openai.provider import (
 )
 
 TOKEN = "azure_ad_token"
-"""Name of the credential that holds a token, as the SDK's Azure client names it."""
+"""Name of the credential with a token, which is also the name of the argument of the SDK's Azure client."""
 KEY_HEADER = "api-key"
 VERSION = Credential(name="api_version", variables=("OPENAI_API_VERSION",), default="", secret=False, in_url=True)
 DATED = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?$")
@@ -96,8 +96,8 @@ class AzureProvider(SDKProvider):
         if access.client is not None:
             return url
         parts = urlsplit(url)
-        below = "/openai" if DATED.match(self.url_values(access)[VERSION.name]) else "/openai/v1"
-        return parts._replace(path=_SUFFIX.sub(below, parts.path, count=1)).geturl()
+        suffix = "/openai" if DATED.match(self.url_values(access)[VERSION.name]) else "/openai/v1"
+        return parts._replace(path=_SUFFIX.sub(suffix, parts.path, count=1)).geturl()
 
     def connect_own_clients(self, access: Access, key: KeySource) -> Connection:
         """Return a connection over clients of the package `openai`, which are created at the first request."""

@@ -57,7 +57,9 @@ UNANSWERED: Mapping[str, Literal["expired", "cancelled"]] = {
 NAME, DIGEST = "sabir_name", "sabir_digest"
 """Keys of a batch's metadata."""
 NOT_IN_BATCHES = ("stream", "stream_options")
+"""Fields that a request in a batch must not have."""
 PAGE = 100
+"""The number of batches to request in a page of the list."""
 
 
 def encode_upload(order: BatchOrder, scope: RequestScope) -> OperationRequest:

@@ -60,6 +60,7 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
     **dict.fromkeys(("content_filter", "sensitive"), "content_filter"),
     **dict.fromkeys(("error", "abort", "insufficient_system_resource", "network_error"), "error"),
 }
+"""Finish reason of OpenAI or a compatible endpoint → neutral finish reason. Other reasons become `other`."""
 _BODY_FIELDS = frozenset({"id", "model", "object", "choices", "usage", "obfuscation"})
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _MESSAGE_FIELDS = frozenset({"role", "content", "refusal", "annotations", "tool_calls", "function_call"})
@@ -88,13 +89,14 @@ def raise_reported(response: Fields, scope: DecodeScope) -> None:
     The error is a field of the body, of the choice with index 0 (OpenRouter) or of `x_groq` (Groq), or it is the body
     itself (vLLM, Mistral). It is raised even if the body has choices, because their content was cut off.
     """
-    choices = map(object_or_empty, list_or_empty(response.get("choices")))
-    first = (choice for choice in choices if index_of(choice) == 0)
-    objects = (response, object_or_empty(response.get("x_groq")), *first)
-    error = next((each["error"] for each in objects if each.get("error")), None)
-    if error is None and "choices" not in response and (response.get("message") or response.get("detail")):
+    error = response.get("error") or object_or_empty(response.get("x_groq")).get("error")
+    for choice in () if error else map(object_or_empty, list_or_empty(response.get("choices"))):
+        if choice.get("error") and index_of(choice) == 0:
+            error = choice["error"]
+            break
+    if not error and "choices" not in response and (response.get("message") or response.get("detail")):
         error = response
-    if error is not None:
+    if error:
         raise ERRORS.report(error.get("error", error) if isinstance(error, dict) else error, scope)
 
 
@@ -197,6 +199,7 @@ class _MessageReader:
         yield from self._read_tool_calls()
 
     def _read_reasoning(self) -> Iterator[IndexedBlock]:
+        """Yield the reasoning of the message as one block, from a text field, `reasoning_details`, or both."""
         name = next((name for name in REASONING_FIELDS if text_or_empty(self.message.get(name))), None)
         text = self.unread.pop(name) if name else ""
         also = next((other for other in REASONING_FIELDS if text and self.unread.get(other) == text), None)
@@ -211,6 +214,7 @@ class _MessageReader:
             yield REASONING, ReasoningPart(text=text, state=present)
 
     def _read_content_field(self) -> Iterator[IndexedBlock]:
+        """Yield the parts of `content`. The first text, or an added empty text, gets the citations of `annotations`."""
         content = self.message.get("content")
         annotations = list(self.scope.count_each(list_or_empty(self.message.get("annotations"))))
         if isinstance(content, str) and not annotations:
@@ -249,6 +253,7 @@ class _MessageReader:
         yield from enumerate(decode_executed(self.message, self.scope), NATIVE)
 
     def _read_audio(self) -> Iterator[IndexedBlock]:
+        """Yield the sound and the transcript of the field `audio`. An invalid sound stays in `unread`."""
         audio = object_or_empty(self.message.get("audio"))
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         state = {"audio": unknown_fields(audio, {"data", "transcript"})}
@@ -268,6 +273,7 @@ class _MessageReader:
             yield from enumerate(images, IMAGES)
 
     def _read_tool_calls(self) -> Iterator[IndexedBlock]:
+        """Yield the option calls, also one in the older field `function_call`. Unknown calls stay in `unread`."""
         tool_calls = list_or_empty(self.message.get("tool_calls"))
         for position, call in enumerate(tool_calls, CALLS):
             if payload := self._read_tool_call(object_or_empty(call)):
@@ -279,6 +285,7 @@ class _MessageReader:
             yield CALLS + len(tool_calls), call
 
     def _read_tool_call(self, call: Fields) -> OptionCallPayload | None:
+        """Return the option call for one item of `tool_calls`; None for another item than a function or custom tool."""
         function, wire_id = call.get("function"), text_or_empty(call.get("id"))
         further = unknown_fields(call, _CALL_FIELDS)
         state: dict[str, Any] = {"further": further} if further else {}
@@ -353,7 +360,7 @@ def read_usage(figures: JSONValue) -> Usage:
         usage,
         input_tokens=input_tokens,
         output_tokens=output_tokens,
-        cache_read_tokens=first_whole_number(cached, *(usage.get(name) for name in _CACHED_FIELDS)),
+        cache_read_tokens=first_whole_number(cached, *map(usage.get, _CACHED_FIELDS)),
         cache_write_tokens=first_whole_number(written, usage.get("cache_creation_input_tokens")),
         reasoning_tokens=reasoning,
     )

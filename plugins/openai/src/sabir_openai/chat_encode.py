@@ -76,6 +76,9 @@ def encode_turn(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObjec
 
 
 def _input_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
+    """Return the messages of a system or user turn: one for each message of sabir, or a single one if roles must
+    alternate.
+    """
     role: str = turn.side
     # From o1 on, OpenAI's models read instructions from `developer` messages. Many other endpoints refuse this role.
     if role == "system" and scope.model_info.reasoning and is_openai(scope):
@@ -99,6 +102,7 @@ def _message_content(parts: list[ChatObject], scope: TurnScope, separator: str =
 
 
 def _content_part(piece: Piece, scope: TurnScope) -> ChatObject:
+    """Return the content part for a text or a medium, with the medium's hints."""
     if not isinstance(piece, MediaPart):
         return {"type": "text", "text": piece.text if isinstance(piece, TextPart) else ""}
     encode = next((encode for quirk, encode in _DOCUMENTS.items() if quirk in scope.quirks), _file_part)
@@ -174,6 +178,7 @@ _MEDIA = {"image": _image_url_part, "audio": _input_audio_part, "video": _video_
 
 
 def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
+    """Return a `tool` message for each result. An endpoint without calls gets all results in one user message."""
     if "no_calls" in scope.quirks:
         texts = (_result_as_text(entry, scope, losses) for entry in turn.entries)
         return [{"role": "user", "content": "\n\n".join(texts)}]
@@ -184,6 +189,7 @@ def _tool_messages(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatOb
 
 
 def _tool_content(entry: Entry, scope: TurnScope, losses: LossLog) -> str | list[ChatObject]:
+    """Return the content for a result: the error and the parts, or the value as text."""
     parts = [{"type": "text", "text": entry.result.error_text}] if entry.result.is_error else []
     parts += [_content_part(piece, scope) for piece in entry.pieces if isinstance(piece, TextPart | MediaPart)]
     if not parts and "cache_markers" in scope.quirks:
@@ -206,6 +212,7 @@ def _call_as_text(entry: Entry, scope: TurnScope, losses: LossLog) -> ChatObject
 
 
 def _assistant_message(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ChatObject]:
+    """Return a list with the assistant message of a turn; an empty list if the message would have no content."""
     message = _AssistantMessage(turn, scope, losses)
     for entry in turn.entries:
         if entry.wire_id and "no_calls" in scope.quirks:
@@ -273,6 +280,7 @@ class _AssistantMessage:
             self.last_entry = entry
 
     def _add_audio_id(self, piece: MediaPart, identifier: str, entry: Entry) -> None:
+        """Add the assistant's audio by its id. A second audio, or one without an id, becomes a placeholder (a loss)."""
         if identifier and "audio" not in self.fields:
             self.fields["audio"] = {"id": identifier}
             return
@@ -280,6 +288,7 @@ class _AssistantMessage:
         self._append_text(self.scope.placeholder_or_drop(reason, piece, entry, self.losses), entry)
 
     def _add_reasoning(self, piece: ReasoningPart, state: Mapping[str, Any], entry: Entry) -> None:
+        """Add reasoning in the fields in which it arrived if the endpoint accepts it back. Otherwise, report a loss."""
         name, details = text_or_empty(state.get("field")), list_or_empty(state.get("details"))
         if not name and not details and "needs_reasoning" in self.scope.quirks:
             name = REASONING_FIELD
@@ -328,6 +337,7 @@ class _AssistantMessage:
 
 
 def _tool_call(entry: Entry, scope: TurnScope, losses: LossLog) -> ChatObject:
+    """Return the item of `tool_calls` for a call, which may be a call of a custom tool."""
     state = entry.call_state
     if state.get("type") == "custom":
         kind, inner = "custom", {"input": text_or_empty(entry.arguments_value(losses).get("input"))}
@@ -342,7 +352,8 @@ def call_arguments(entry: Entry, scope: TurnScope, losses: LossLog) -> str:
     object with the call's text, and report a loss.
 
     Invalid arguments from the same dialect are sent to OpenAI and Azure unchanged: they answered recorded requests with
-    "15 * 4" (chat) and "[]" (responses). Other servers refuse such calls: https://github.com/vllm-project/vllm/issues/43995
+    "15 * 4" (chat) and "[]" (responses). Other servers refuse such calls:
+    https://github.com/vllm-project/vllm/issues/43995
     """
     call, origin = entry.message.call, None if entry.keeps_state else entry.message.origin
     is_foreign = origin is not None and origin.dialect == CUSTOM_TOOL_DIALECT

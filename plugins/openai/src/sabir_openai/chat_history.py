@@ -39,6 +39,7 @@ from sabir_openai.schema import STRICT, is_strict_already
 from sabir_openai.settings import ChatOptionHints, ChatSettings, FileHints, ImageHints, OpenAIMediaHints, settings_with
 
 _SOUNDS: Mapping[str, str] = {"mp3": "audio/mpeg", "wav": "audio/wav"}
+"""Format of `input_audio` → MIME type."""
 _CALL_FIELDS: Mapping[str, Sequence[str]] = {"function": ("name", "arguments"), "custom": ("name", "input")}
 """Type of a call → the known fields of the object under that type. Its other fields are losses."""
 _OLDER_FORM = "the deprecated form was converted to today's form (tools, tool_choice, tool_calls)"
@@ -187,6 +188,7 @@ def _read_image_url_part(image_url: Fields, scope: DecodeScope) -> MediaPart | N
 
 
 def _read_input_audio(input_audio: Fields, scope: DecodeScope) -> MediaPart | None:
+    """Return the sound of a content part: base64 in `format`, or at some endpoints a URL or base64 without format."""
     audio_format, base64 = text_or_empty(input_audio.get("format")), text_or_empty(input_audio.get("data"))
     url = f"data:{_SOUNDS.get(audio_format, f'audio/{audio_format}')};base64,{base64}" if base64 else ""
     if not audio_format:
@@ -285,6 +287,7 @@ class _ChatHistory(OpenAIHistory):
         return part and part.model_copy(update={"state": {"audio": {"id": audio_id}}})
 
     def _check_tool_calls(self, message: Fields, path: str) -> None:
+        """Raise HistoryInvalid for a call without a name. Report fields that a call cannot store as losses."""
         for index, call in enumerate(History.list_at(message, "tool_calls", path)):
             call_path = f"{path}.tool_calls[{index}]"
             kind = "custom" if "custom" in History.expect(call, dict, call_path) else "function"

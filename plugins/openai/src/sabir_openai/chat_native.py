@@ -3,8 +3,8 @@
     NativeOption ──NATIVE_BY_QUIRK──▶ fields of the request
     `executed_tools` of a message (Groq) ──▶ NativeCallPart, NativeResultPart, without `raw`
 
-The endpoints do not accept calls of their tools back, so these parts go back as nothing: the answer contains what the
-model read.
+The endpoints do not accept calls of their own tools in requests, so these parts are not sent back. The answer that is
+sent back contains what the model learned from them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,13 +29,15 @@ TOOLS: Mapping[str, str] = {
     "browser_search": "web_search", "code_interpreter": "code_execution", "function": "web_search", "mcp": "mcp_server",
     "python": "code_execution", "search": "web_search", "visit": "web_fetch",
 }  # fmt: skip
-"""Type of an executed tool → sabir's name of the tool. Others keep the endpoint's name."""
+"""Type of an executed tool → sabir's name of the tool. A tool of another type has the endpoint's name."""
 OPENROUTER_PARAMETERS: Mapping[str, str] = {
     "domains": "allowed_domains", "blocked_domains": "excluded_domains", "max_uses": "max_uses",
 }  # fmt: skip
+"""Field of a NativeOption → parameter of OpenRouter's web search."""
 
 
 def _openrouter_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    """Declare the web search of OpenRouter. `own` are the user's further parameters."""
     contents = {wire: getattr(option, name) for name, wire in OPENROUTER_PARAMETERS.items()}
     parameters = {
         name: list(content) if isinstance(content, tuple) else content for name, content in contents.items() if content
@@ -45,12 +47,14 @@ def _openrouter_search(option: NativeOption, own: Mapping[str, JSONValue], scope
 
 
 def _compound_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    """Turn on the web search of Groq's compound models, with the option's domains as `search_settings`."""
     domains = {"include_domains": list(option.domains), "exclude_domains": list(option.blocked_domains)}
     search = {**{name: content for name, content in domains.items() if content}, **own}
     return {**_compound("web_search"), **({"search_settings": search} if search else {})}
 
 
 def _compound(tool: str) -> dict[str, Any]:
+    """Return the field that makes a compound model of Groq use only this tool."""
     return {"compound_custom": {"tools": {"enabled_tools": [tool]}}}
 
 
@@ -88,6 +92,7 @@ def decode_executed(message: Fields, scope: DecodeScope) -> Iterator[NativeCallP
 
 
 def _call_fields(executed: Fields, kind: str) -> dict[str, Any]:
+    """Return the typed fields of a call: query, URL or code, else its arguments. `kind` is the call's `name`, or ""."""
     try:
         arguments = object_or_empty(decode_json(text_or_empty(executed.get("arguments"))))
     except ValueError:

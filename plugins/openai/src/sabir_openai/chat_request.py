@@ -66,6 +66,7 @@ MAX_STOPS = 4
 DescribeTool: TypeAlias = Callable[[Mapping[str, Any]], tuple[Any, dict[str, Any]]]
 """A function: a declared tool → its name, and the value of `tool_choice` that chooses the tool."""
 FORMAT_NAMES = IdentifierRule(longest=64)
+"""The rule for names of response formats."""
 
 
 def encode_request(scope: RequestScope) -> Mapping[str, JSONValue]:
@@ -156,6 +157,7 @@ def accepted_setting(scope: RequestScope, setting: str) -> Any:
 
 
 def _field_name(name: str, scope: RequestScope) -> str:
+    """Return the name under which this endpoint and model expect the field `name`."""
     if name == "seed" and "random_seed" in scope.quirks:
         return "random_seed"
     # The older name: by the model's row, or assumed for an unknown endpoint, except for OpenAI's reasoning models.
@@ -230,6 +232,7 @@ def _describe_nested_tool(tool: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]
 
 
 def _response_format(scope: RequestScope) -> dict[str, Any]:
+    """Return the field `response_format`; {} if the setting is not set or the API does not accept the schema."""
     wanted: ResponseFormat | None = accepted_setting(scope, "response_format")
     if wanted is None:
         return {}

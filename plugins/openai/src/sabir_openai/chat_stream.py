@@ -22,7 +22,6 @@ from sabir.authoring import (
     list_or_empty,
     object_or_empty,
     text_or_empty,
-    unknown_fields,
 )
 
 from sabir_openai import chat_decode
@@ -157,23 +156,25 @@ class _StreamedChoice:
     @staticmethod
     def adds_only_text(chunk: Fields) -> bool:
         """Return whether a chunk only adds text to the choice, so that its memory need not be counted separately."""
-        delta = chunk.get("delta", chunk)
-        return not chunk.get("logprobs") and all(
-            name in TEXT_FIELDS and isinstance(value, str | None) for name, value in object_or_empty(delta).items()
-        )
+        if chunk.get("logprobs"):
+            return False
+        for name, value in object_or_empty(chunk.get("delta", chunk)).items():
+            if name not in TEXT_FIELDS or not (value is None or isinstance(value, str)):
+                return False
+        return True
 
     def add(self, chunk: Fields) -> Iterator[AddedText]:
         """Add the part of a chunk that belongs to this choice. Yield each block that grew, with the added text."""
-        for name, value in unknown_fields(chunk, _REPEATED_FIELDS).items():
-            earlier = dict(object_or_empty(self.fields.get(name)))
-            has_lists = name == "logprobs"
-            self.fields[name] = add_fields(earlier, object_or_empty(value)) if has_lists else value
-        delta = unknown_fields(self._delta_of(chunk), ("role",))
+        self._replace_fields(chunk)
+        delta = self._delta_of(chunk)
         for name, value in delta.items():
+            if value is None or name == "role":
+                continue
             match name:
                 case "content":
                     for part in value if isinstance(value, list) else [value]:
-                        yield from self._add_content_part(part)
+                        if added := self._add_content_part(part):
+                            yield added
                 case "audio" if isinstance(value, dict):
                     yield from self._add_audio(value)
                 case "tool_calls" if isinstance(value, list):
@@ -188,12 +189,21 @@ class _StreamedChoice:
                 case _:
                     add_fields(self.message_fields, {name: value})
 
+    def _replace_fields(self, chunk: Fields) -> None:
+        """Store the fields of a choice besides its delta. Log probabilities are added to those of earlier chunks."""
+        for name, value in chunk.items():
+            if name == "logprobs" and value is not None:
+                self.fields[name] = add_fields(dict(object_or_empty(self.fields.get(name))), object_or_empty(value))
+            elif name not in _REPEATED_FIELDS and value is not None:
+                self.fields[name] = value
+
     def _delta_of(self, chunk: Fields) -> Fields:
         """Return the `delta` of a chunk. Without `delta`, return the `message`, or {} if earlier chunks had content."""
         has_begun = self.message_fields or self.content or self.calls
         return object_or_empty(chunk.get("delta") if "delta" in chunk or has_begun else chunk.get("message"))
 
     def _add_text_field(self, name: str, text: str) -> Iterator[AddedText]:
+        """Append to a text field of the message. Yield the added text of a refusal, or of the first reasoning field."""
         if not isinstance(self.message_fields.get(name), TextPieces):
             self.message_fields[name] = TextPieces()
         self.message_fields[name].append(text)
@@ -211,25 +221,33 @@ class _StreamedChoice:
             if text and self._reasoning_field is None and not any(map(delta.get, chat_decode.REASONING_FIELDS)):
                 yield chat_decode.REASONING, "reasoning", text
 
-    def _add_content_part(self, part: JSONValue) -> Iterator[AddedText]:
-        """Add an item of the content, which is a text or an object."""
-        fields = {"type": "text", "text": part} if isinstance(part, str) else object_or_empty(part)
-        text = fields.get("text")
-        if (thinking := chat_decode.thinking_text(fields)) is not None:
-            if not self.content or not isinstance(self.content[-1], StreamedThinking):
-                self.content.append(StreamedThinking())
-            self.content[-1].add(fields, thinking)
-            if thinking:
-                yield chat_decode.CONTENT + len(self.content) - 1, "reasoning", thinking
-        elif fields != {"type": "text", "text": text} or not isinstance(text, str):
-            self.content.append(part)
-        elif text:
-            if not self.content or not isinstance(self.content[-1], TextPieces):
-                self.content.append(TextPieces())
-            self.content[-1].append(text)
-            yield chat_decode.CONTENT + len(self.content) - 1, "text", text
+    def _add_content_part(self, part: JSONValue) -> AddedText | None:
+        """Add an item of the content, which is a text or an object. Return the text that a block grew by."""
+        text = part if isinstance(part, str) else None
+        if text is None:
+            fields = object_or_empty(part)
+            if (thinking := chat_decode.thinking_text(fields)) is not None:
+                return self._add_thinking(fields, thinking)
+            text = fields.get("text")
+            if fields != {"type": "text", "text": text} or not isinstance(text, str):
+                self.content.append(part)
+                return None
+        if not text:
+            return None
+        if not self.content or not isinstance(self.content[-1], TextPieces):
+            self.content.append(TextPieces())
+        self.content[-1].append(text)
+        return chat_decode.CONTENT + len(self.content) - 1, "text", text
+
+    def _add_thinking(self, fields: Fields, text: str) -> AddedText | None:
+        """Append to the last content item if that is thinking too, otherwise begin an item. Return the added text."""
+        if not self.content or not isinstance(self.content[-1], StreamedThinking):
+            self.content.append(StreamedThinking())
+        self.content[-1].add(fields, text)
+        return (chat_decode.CONTENT + len(self.content) - 1, "reasoning", text) if text else None
 
     def _add_audio(self, audio: Fields) -> Iterator[AddedText]:
+        """Append to the sound and its transcript, and yield both additions."""
         data, transcript = text_or_empty(audio.get("data")), text_or_empty(audio.get("transcript"))
         self.audio |= {name: value for name, value in audio.items() if name not in ("data", "transcript")}
         if data:
@@ -240,6 +258,7 @@ class _StreamedChoice:
             yield chat_decode.TRANSCRIPT, "text", transcript
 
     def _add_tool_calls(self, deltas: list[Any]) -> Iterator[AddedText]:
+        """Add the deltas of option calls to their calls, and yield the added argument text of each."""
         for delta in map(object_or_empty, deltas):
             position = self._call_position(delta)
             if position == len(self.calls):

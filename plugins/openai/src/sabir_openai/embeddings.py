@@ -4,7 +4,8 @@
     kind     has no field, except at OpenRouter          dimensions the field `dimensions`; Mistral: `output_dimension`
 
 Base64 is requested unless a gateway's row has facts about embeddings that do not list `encoding_format`. Decoding
-accepts both forms, because some servers ignore the field. https://developers.openai.com/api/reference/resources/embeddings
+accepts both forms, because some servers ignore the field.
+https://developers.openai.com/api/reference/resources/embeddings
 """
 
 import sys
@@ -123,9 +124,9 @@ EMBEDDINGS: Operation[EmbeddingCall, EmbeddingVectors] = Operation(
     limits={"texts": 2048, "bytes": 300_000},
 )
 """The operation of OpenAI. https://developers.openai.com/api/reference/resources/embeddings/methods/create"""
-_CAREFUL: Mapping[str, int] = {"texts": 100, "bytes": 300_000}
+_LOWEST_LIMITS: Mapping[str, int] = {"texts": 100, "bytes": 300_000}
 """Limits for endpoints that route to other vendors, whose limits differ. Google's of 100 texts is the lowest."""
-_OF_PROVIDERS: Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]] = {
+_BY_PROVIDER: Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]] = {
     # 256 texts: https://github.com/0xPlaygrounds/rig/blob/main/rig-core/src/providers/mistral/embedding.rs, tried live;
     # 16,384 tokens in all: https://docs.mistral.ai/capabilities/embeddings/text_embeddings
     "mistral": replace(EMBEDDINGS, limits={"texts": 256, "bytes": 16_384}),
@@ -136,14 +137,14 @@ _OF_PROVIDERS: Mapping[str, Operation[EmbeddingCall, EmbeddingVectors]] = {
         decode=partial(decode, read_base64=read_int8),
         limits={"texts": 512, "bytes": 120_000},
     ),
-    "openrouter": replace(EMBEDDINGS, limits=_CAREFUL),
-    "vercel": replace(EMBEDDINGS, limits=_CAREFUL),
-    # Vectors arrive as arrays of numbers, of which core accepts about 500,000 in a response: 100 vectors of 4,096.
-    **dict.fromkeys(("together", "fireworks", "lmstudio"), replace(EMBEDDINGS, limits=_CAREFUL)),
+    "openrouter": replace(EMBEDDINGS, limits=_LOWEST_LIMITS),
+    "vercel": replace(EMBEDDINGS, limits=_LOWEST_LIMITS),
+    # Vectors arrive as arrays of numbers, and core accepts about 500,000 numbers in a response: 100 vectors of 4,096.
+    **dict.fromkeys(("together", "fireworks", "lmstudio"), replace(EMBEDDINGS, limits=_LOWEST_LIMITS)),
 }
 """Provider → its operation, if it differs from OpenAI's by more than facts of its row."""
 
 
 def embeddings_of(provider: str) -> Operation[EmbeddingCall, EmbeddingVectors]:
     """Return the operation of a provider: OpenAI's with the provider's limits."""
-    return _OF_PROVIDERS.get(provider, EMBEDDINGS)
+    return _BY_PROVIDER.get(provider, EMBEDDINGS)

@@ -22,7 +22,8 @@ _CODES = {
     errors.Overloaded: "overloaded_error",
     errors.ServerFailed: "server_error vector_store_timeout",
 }
-_BLAME_WHAT_WAS_SENT = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
+"""Error class → the codes and types of errors, in lower case, that mean this class."""
+_REQUEST_ERRORS = ("*image*", "*data_residency_mismatch*", "invalid_request_error")
 """Codes that mean InvalidRequest if the error is in a response or an event and so has no HTTP status."""
 SETTINGS = {
     "max_completion_tokens": "max_output_tokens",
@@ -56,7 +57,7 @@ ERRORS = ErrorTable(
             (r"content management policy|input was flagged|flagged as potentially", errors.ContentFiltered),
             (r"model\b.{0,80}\b(not found|does not exist|is not available)", errors.ModelNotFound),
         ),
-        ErrorRule.by_codes(dict.fromkeys(_BLAME_WHAT_WAS_SENT, errors.InvalidRequest), at=(None,)),
+        ErrorRule.by_codes(dict.fromkeys(_REQUEST_ERRORS, errors.InvalidRequest), at=(None,)),
     ),
     modules=("openai",),
     settings=SETTINGS,

@@ -1,7 +1,8 @@
 """The setting `prompt_cache` → the fields and markers that make an endpoint cache the beginning of a prompt.
 
     OpenAI, Azure, quirk cache_key    prompt_cache_key, and prompt_cache_retention if the model has it
-    quirk cache_markers               a marker at the end of the closed turns, and one on the last tool
+    quirk cache_markers               a marker at the end of the turns that later messages cannot change (closed turns),
+                                      and one on the last tool
     quirk top_level_cache             the request's field cache_control
     quirk gateway_cache               the field with which Vercel's gateway places markers itself
     quirk automatic_cache             nothing, because every prompt is cached
@@ -43,7 +44,7 @@ def encode_prompt_cache(scope: RequestScope, vendor: Mapping[str, Any], tools: l
     lifetime = scope.settings.take("prompt_cache")
     if lifetime is None:
         return {}
-    encode = next((encode for quirk, encode in _WAYS.items() if quirk in scope.quirks), None)
+    encode = next((encode for quirk, encode in _ENCODERS.items() if quirk in scope.quirks), None)
     if encode is None and is_openai(scope):
         encode = _key_fields
     if encode is None:
@@ -123,6 +124,7 @@ def split_markers(request: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
 
 
 def _marker_fields(scope: RequestScope, lifetime: Any, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    """Add a marker to the last tool, and one to the end of the closed turns. Return no fields."""
     if tools:
         tools[-1] = {**tools[-1], **_marker(lifetime)}
     # With this quirk, a message ends with the array of its content, so the marker becomes a field of the last part.
@@ -136,6 +138,7 @@ def _top_level_fields(scope: RequestScope, lifetime: Any, tools: list[dict[str, 
 
 
 def _gateway_fields(scope: RequestScope, lifetime: Any, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the field of Vercel's gateway for this API. A lifetime that the API does not accept is a loss."""
     if scope.target.dialect == "openai.responses":
         return {"caching": "auto"} | ({} if lifetime is True else {"cache_ttl": lifetime})
     if lifetime is not True:
@@ -145,13 +148,14 @@ def _gateway_fields(scope: RequestScope, lifetime: Any, tools: list[dict[str, An
 
 
 def _no_fields(scope: RequestScope, lifetime: Any, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return no fields, because the endpoint caches every prompt. A lifetime is a loss."""
     if lifetime is not True:
         reason = f"{scope.target.provider} caches prompts by itself and accepts no lifetime"
         scope.losses.add("downgraded", reason, path=_PATH)
     return {}
 
 
-_WAYS: Mapping[str, _CacheFields] = {
+_ENCODERS: Mapping[str, _CacheFields] = {
     "cache_key": _key_fields, "cache_markers": _marker_fields, "top_level_cache": _top_level_fields,
     "gateway_cache": _gateway_fields, "automatic_cache": _no_fields,
 }  # fmt: skip

@@ -55,6 +55,7 @@ OPENAI = Row(
     dialects=("responses", "chat"), key_variables=("OPENAI_API_KEY", "OPENAI_ADMIN_KEY"),
     url_variables=("OPENAI_BASE_URL",),
 )  # fmt: skip
+"""OpenAI's own endpoint."""
 
 
 class CompatibleProvider(RowProvider):
@@ -82,8 +83,8 @@ class CompatibleProvider(RowProvider):
         return load_dialect(short_name)
 
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
-        """Return the operations of batches for OpenAI itself, and the operation `openai.embeddings`, unless the row has
-        entries and none is about embeddings.
+        """Return the operation `openai.embeddings`, unless the row has entries and none is about embeddings. For OpenAI
+        itself, also return the operations of batches.
         """
         from sabir_openai.batches import BATCHES
 

@@ -194,6 +194,7 @@ def _read_message_item(item: Fields, scope: DecodeScope) -> list[DecodedContent]
 
 
 def _read_message_content(content: JSONValue, head: Fields, scope: DecodeScope) -> DecodedContent:
+    """Return the block for one content part of a message. `head` is the message without its content."""
     fields = object_or_empty(content)
     if fields.get("type") == "output_text" and isinstance(fields.get("text"), str):
         annotations = scope.count_each(list_or_empty(fields.get("annotations")))

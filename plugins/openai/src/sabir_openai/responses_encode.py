@@ -64,6 +64,7 @@ def _without_nulls(item: JSONValue) -> JSONValue:
 
 
 def _input_items(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
+    """Return the items of a system or user turn. Parts before and after an opaque item are separate messages."""
     items: list[ResponsesObject] = []
     for entry in turn.entries:
         content: list[ResponsesObject] = []
@@ -108,6 +109,7 @@ _MEDIA = {"image": _input_image, "document": _input_file}
 
 
 def _function_call_outputs(turn: Turn, scope: TurnScope, losses: LossLog) -> list[ResponsesObject]:
+    """Return an output item for each result of the turn."""
     return [
         {
             "type": "function_call_output",
@@ -197,6 +199,7 @@ class _AssistantItems:
         self.items.append(item)
 
     def _add_text(self, piece: TextPart, state: Fields, entry: Entry) -> None:
+        """Add a text: as part of the message from which it was decoded, or as a new message without an id."""
         head, cited = object_or_empty(state.get("item")) if state else state, piece.citations
         sources = [citation.source for citation in cited if head and citation.source is not None] if cited else []
         if len(sources) < len(cited) and entry.keeps_state:
@@ -213,6 +216,7 @@ class _AssistantItems:
         self._append_item({**head, "content": [content]})
 
     def _add_refusal(self, piece: RefusalPart, state: Fields, entry: Entry) -> None:
+        """Add a refusal of this API as it arrived, and any other refusal as text, with a loss."""
         if head := object_or_empty(state.get("item")):
             self._append_own_message(piece, head, {**object_or_empty(state.get("part")), "refusal": piece.text}, entry)
         else:
@@ -221,6 +225,7 @@ class _AssistantItems:
             self._append_plain_text(piece.text)
 
     def _add_image(self, piece: MediaPart, state: Fields, entry: Entry) -> None:
+        """Add an image of this API as the call that created it, and a placeholder for any other image, with a loss."""
         if head := object_or_empty(state.get("item")):
             self._append_item({**head, "result": piece.data_url().base64})
         else:
@@ -233,6 +238,7 @@ class _AssistantItems:
             self.items.append({**_ASSISTANT_MESSAGE, "content": text})
 
     def _add_reasoning(self, piece: ReasoningPart, state: Fields, entry: Entry) -> None:
+        """Add reasoning that has encrypted or visible content. Any other reasoning is a loss."""
         # If the vendor did not store the response, it does not know the id, and refuses items that depend on it.
         if state.get("encrypted_content") or state.get("content"):
             self.items.append(without_fields(state, "status"))  # the API refuses this field in requests
@@ -256,6 +262,7 @@ class _AssistantItems:
 
 
 def _function_call_item(entry: Entry, scope: TurnScope, losses: LossLog) -> ResponsesObject:
+    """Return the item of a call. An id that the API refuses is left out, with a loss."""
     state = entry.call_state
     if "id" in state and not text_or_empty(state["id"]).startswith("fc"):
         state = without_fields(state, "id")
@@ -265,6 +272,7 @@ def _function_call_item(entry: Entry, scope: TurnScope, losses: LossLog) -> Resp
 
 
 def _withhold_id(reason: str, piece: Piece | None, entry: Entry, losses: LossLog) -> None:
+    """Report that the item of a part, or of a call (None), is sent without its id."""
     if piece is None:
         losses.add("withheld", reason, message=entry.message, path="payload.state")
     else:

@@ -6,9 +6,9 @@
     function_call_output      the result of the option that its call names
     other items               opaque parts; outputs that the user's own program created are in user messages
 
-A reference to an item that only the vendor stores is a loss. A result whose call only the vendor stores has a loss too,
-unless the result names its option.
-Messages get no role hints, because their policies render to the same roles.
+A reference to an item that only the vendor stores is a loss. If only the vendor stores the call of a result and the
+result does not name its option, the option is called "unknown", with a loss. Messages get no role hints, because their
+policies render to the same roles.
 """
 
 from typing import Any, ClassVar
@@ -129,8 +129,8 @@ class _ResponsesHistory(OpenAIHistory):
         if not any(block.text if isinstance(block, TextPart) else block for block in blocks):
             self.add_loss("dropped", path, "the message is empty")
             return
-        says_more = any(item.get(name) for name in item.keys() - {"type", "role", "content"})
-        self.pending_blocks += blocks if says_more else map(_drop_empty_state, blocks)
+        has_state = any(item.get(name) for name in item.keys() - {"type", "role", "content"})
+        self.pending_blocks += blocks if has_state else map(_drop_empty_state, blocks)
 
     def read_function_call(self, item: Fields, path: str) -> None:
         """Read a call of an option. Raises HistoryInvalid without a name."""
@@ -229,12 +229,12 @@ decode_history = _ResponsesHistory.decode
 
 
 def _drop_empty_state(block: DecodedContent) -> DecodedContent:
-    """Return a text part without its state if neither its state nor its citations contain anything. Return other blocks
+    """Return a text part without its state if the content part had only a type and a text. Return other blocks
     unchanged.
     """
     if not isinstance(block, TextPart):
         return block
-    says_more = block.citations or any(
+    has_more = block.citations or any(
         without_fields(object_or_empty(object_or_empty(block.state).get("part")), "type").values()
     )
-    return block if says_more else TextPart(text=block.text)
+    return block if has_more else TextPart(text=block.text)

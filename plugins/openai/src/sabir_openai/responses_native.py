@@ -40,6 +40,7 @@ APPROVAL = "require_approval"
 would stop every reply before the first call.
 """
 MCP_FIELDS = frozenset({"allowed_tools", "authorization", "headers"})
+"""Fields of a NativeOption that the declaration of an MCP server can contain."""
 
 
 def _web_search(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
@@ -58,6 +59,7 @@ def _with_include(tool: Mapping[str, JSONValue], own: Mapping[str, JSONValue]) -
 
 
 def _mcp_tool(option: NativeOption, own: Mapping[str, JSONValue], scope: RequestScope) -> Mapping[str, Any]:
+    """Declare an MCP server. At OpenAI, no call waits for an approval unless the user's parameters require it."""
     fields = {
         "allowed_tools": list(option.allowed_tools),
         "authorization": option.authorization,
@@ -167,6 +169,7 @@ def _file_search_call(block: Fields) -> dict[str, Any]:
 
 
 def _file_search_result(block: Fields) -> dict[str, Any]:
+    """Return the passages that a file search found, and its error."""
     sources = tuple(
         NativeReference(
             title=text_or_empty(each.get("filename")) or None,
@@ -190,6 +193,7 @@ def _code_result(block: Fields) -> dict[str, Any]:
 
 
 def _mcp_call(block: Fields) -> dict[str, Any]:
+    """Return the server, the tool and the arguments of a call. Arguments that are not a JSON object are left out."""
     fields: dict[str, Any] = {
         "server": text_or_empty(block.get("server_label")) or None,
         "name": text_or_empty(block.get("name")) or None,
@@ -202,6 +206,7 @@ def _mcp_call(block: Fields) -> dict[str, Any]:
 
 
 def _mcp_result(block: Fields) -> dict[str, Any]:
+    """Return the output of a call, or its error as text."""
     error = block.get("error")
     fields = object_or_empty(error)
     text = text_or_empty(fields.get("message")) or (encode_json(fields) if fields else text_or_empty(error))

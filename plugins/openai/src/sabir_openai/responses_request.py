@@ -21,6 +21,7 @@ from sabir_openai.settings import ChatSettings, ResponsesSettings, drop_other_se
 FIELDS = {name: name for name in ("max_output_tokens", "temperature", "top_p")}
 """Neutral setting → request field in which its value is sent unchanged."""
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
+"""The value of `include` that requests encrypted reasoning."""
 PATH = "/responses"
 COUNT_FIELDS = frozenset({
     "conversation", "input", "instructions", "model", "parallel_tool_calls", "previous_response_id", "reasoning",

@@ -65,6 +65,7 @@ calls become blocks even without text.
 INDEX_STEP = 1000
 """The number of block indices that are reserved for one output item."""
 TERMINAL_EVENTS = ("response.completed", "response.incomplete", "response.failed")
+"""Types of events that contain the final response and end the reply."""
 ANNOUNCED_KINDS: Mapping[str, BlockKind] = {"reasoning": "reasoning", "function_call": "option_call"}
 """Type of an item whose only block begins as soon as the item is added → the kind of the block."""
 
@@ -161,6 +162,7 @@ class ResponsesDecoder:
         return output_index
 
     def _start_block(self, start: BlockStart) -> tuple[StreamEvent, ...]:
+        """Open a block and return its start event. Return nothing if the block is open or its item has ended."""
         if start.index in self._open_blocks or start.index // INDEX_STEP in self._ended_items:
             return ()
         self._open_blocks[start.index] = _OpenBlock(start)
@@ -174,6 +176,7 @@ class ResponsesDecoder:
         return streamed
 
     def _read_delta(self, event: Fields) -> tuple[StreamEvent, ...]:
+        """Append the text of a delta to its passage. Return the events of the block in which the text appears."""
         target, text, output_index = DELTAS[event["type"]], text_or_empty(event.get("delta")), self._output_index(event)
         if not text or output_index in self._ended_items or output_index in self._waiting_items:
             return ()
@@ -186,7 +189,8 @@ class ResponsesDecoder:
         if kind is None:
             return ()
         index = output_index * INDEX_STEP + (passage.position if kind in ("text", "refusal") else 0)
-        start = self._start_block(BlockStart(index=index, kind=kind)) if kind != "option_call" else ()
+        is_new = kind != "option_call" and index not in self._open_blocks
+        start = self._start_block(BlockStart(index=index, kind=kind)) if is_new else ()
         block = self._open_blocks.get(index)
         if block is None or block.start.kind != kind:
             return start
@@ -208,7 +212,7 @@ class ResponsesDecoder:
         return ()
 
     def _read_item_done(self, event: Fields) -> Iterator[StreamEvent]:
-        """End an item's blocks, unless the final response may complete the item."""
+        """End the blocks of an item. If the final response may complete the item, store the item until then."""
         output_index = self._output_index(event)
         if output_index in self._ended_items:
             return
@@ -222,6 +226,7 @@ class ResponsesDecoder:
             yield from self._end_item(output_index, item)
 
     def _end_item(self, output_index: int, item: Fields) -> Iterator[StreamEvent]:
+        """End the blocks of a complete item, and remember its texts for the comparison with the final response."""
         self._streamed_items.pop(output_index, None)
         blocks = decode_item(item, self._scope) if item else []
         for index, block in enumerate(blocks, output_index * INDEX_STEP):
@@ -236,9 +241,9 @@ class ResponsesDecoder:
             path = f"output[{output_index}].{passage}"
             self._losses[path] = Loss(kind="dropped", path=path, reason=reason)
 
-    def _end_block(self, index: int, block: DecodedContent, is_whole: bool | None = None) -> Iterator[StreamEvent]:
-        """Yield the end of a block, and before it the start if the block has not begun. `is_whole` says whether the
-        model finished an option call; None if that is not known.
+    def _end_block(self, index: int, block: DecodedContent, is_complete: bool | None = None) -> Iterator[StreamEvent]:
+        """Yield the end of a block, and before it the start if the block has not begun. `is_complete` says whether
+        the model finished an option call; None if that is not known.
         """
         open_block = self._open_blocks.get(index)
         if open_block is not None and open_block.start.kind != block.kind:
@@ -246,9 +251,10 @@ class ResponsesDecoder:
         yield from self._start_block(BlockStart.unchecked(index, block))
         self._blocks.append(block)
         self._open_blocks.pop(index, None)
-        yield BlockEnd(index=index, block=block, is_finished=is_whole)
+        yield BlockEnd(index=index, block=block, is_finished=is_complete)
 
     def _read_terminal_event(self, event: Fields) -> Iterator[StreamEvent]:
+        """End all blocks and the reply. Texts that differ from the final response are losses."""
         response = object_or_empty(event.get("response"))
         for position, item in enumerate(map(object_or_empty, list_or_empty(response.get("output")))):
             output_index = self._output_index({"output_index": None if self._lacks_indices else position, "item": item})

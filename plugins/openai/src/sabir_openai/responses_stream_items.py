@@ -150,7 +150,9 @@ class StreamedItem:
 def passage_of(event: Fields, target: TextTarget) -> Passage:
     """Return the passage of an event's text, with the position that the event names (default 0)."""
     position = event.get(target.position) if target.position else 0
-    return target.passage._replace(position=position if isinstance(position, int) else 0)
+    if not isinstance(position, int) or position == 0:
+        return target.passage
+    return target.passage._replace(position=position)
 
 
 def texts_of(item: Fields) -> dict[Passage, str]:

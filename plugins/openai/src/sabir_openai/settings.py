@@ -1,5 +1,5 @@
 """Settings and hints that only OpenAI's APIs have. Pass the settings as `Settings(vendor={"openai": {…}})`. For another
-provider, its name replaces "openai" there and in hints.
+provider, write its name instead of "openai", also in hints.
 
     ChatSettings, ResponsesSettings       settings of a call
     EmbeddingSettings                     settings of a request for embeddings
@@ -7,14 +7,14 @@ provider, its name replaces "openai" there and in hints.
     ImageHints, FileHints, ChatFileHints  hints of a medium           `vendor=` of sabir.image and sabir.document
     ChatOptionHints, ResponsesOptionHints hints of an option          `vendor=` of sabir.option
 
-Neutral settings, such as `temperature`, are not repeated here. Pass settings that only another endpoint has in
-`extra_body`, unless the endpoint's row lists them in `own_settings`. Fields have the vendor's names and meanings:
-https://developers.openai.com/api/reference/resources/chat and …/responses
+Neutral settings, which all providers share, such as `temperature`, are not repeated here. Pass settings that only
+another endpoint has in `extra_body`, unless the endpoint's row (`gateways/NAME.toml`) lists them in `own_settings`.
+Fields have the vendor's names and meanings: https://developers.openai.com/api/reference/resources/chat and …/responses
 
 For an endpoint with both APIs, the section may contain settings of both. A setting that only the other API has is left
-out, with a loss. For OpenAI and Azure, so are tools and a tool choice in the other API's form. A tool of the chat API
-is {"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and custom tools
-only. Other endpoints may have tools of their own, which are sent unchanged.
+out, with a loss. For OpenAI and Azure, tools and a tool choice in the other API's form are left out too. A tool of the
+chat API is {"type": T, T: {…}}, a tool of the responses API is {"type": T, …}. OpenAI's chat API has functions and
+custom tools only. Other endpoints may have tools of their own, which are sent unchanged.
 """
 
 from collections.abc import Mapping
@@ -118,7 +118,7 @@ class ResponsesSettings(_CommonSettings):
     if the response has no output yet. https://developers.openai.com/api/docs/guides/background
     """
     context_management: tuple[OpenAIObject, ...] | None = None
-    """How OpenAI shortens a long context, such as by compaction."""
+    """How OpenAI shortens a long context, for example by compaction."""
     conversation: str | OpenAIObject | None = None
     """The conversation, stored by OpenAI, to which the response belongs."""
     image: OpenAIObject | None = None
@@ -277,8 +277,8 @@ def drop_other_tools(vendor: dict[str, Any], scope: RequestScope, *, nested: boo
             _report_dropped(scope, f"tools[{index}]", reason)
     vendor |= {"tools": tools} if "tools" in vendor else {}
     choice = vendor.get("tool_choice")
-    nothing_left = bool(scope.vendor.get("tools")) and not tools and not scope.options
-    if nothing_left and choice is not None:
+    has_lost_tools = bool(scope.vendor.get("tools")) and not tools and not scope.options
+    if has_lost_tools and choice is not None:
         _report_dropped(scope, "tool_choice", "no tool is left to choose")
     elif isinstance(choice, Mapping) and _is_nested(choice) is not nested:
         reason = f"{scope.target.dialect} does not accept the choice {choice.get('type')!r} in this form"

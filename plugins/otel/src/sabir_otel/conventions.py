@@ -8,6 +8,7 @@ which has no release yet. Names that are not in the conventions begin with `sabi
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from sabir import Target
@@ -135,10 +136,11 @@ HISTOGRAMS = (
 """Name, unit, description and bucket boundaries of each histogram. The boundaries are the conventions' own."""
 
 
-def target_attributes(target: Target) -> dict[str, str | int]:
+@lru_cache(maxsize=256)
+def target_attributes(target: Target) -> Mapping[str, str | int]:
     """Return the attributes of a call's target, for spans and metrics: operation, provider, model, server and port.
 
-    Attributes without a value are left out.
+    Attributes without a value are left out. Equal targets get the same mapping, so do not change it.
     """
     split = urlsplit(target.endpoint)
     host = split.hostname or ""

@@ -14,7 +14,7 @@ another process requested continues the trace of that process (https://www.w3.or
 import json
 import time
 from collections import Counter
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class CallFigures(NamedTuple):
     `waited` the seconds between the attempts.
     """
 
-    target: Attributes
+    target: Mapping[str, str | int]
     losses: tuple[Loss, ...]
     reply: Reply | None
     cost: Decimal | None

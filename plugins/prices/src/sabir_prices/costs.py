@@ -20,6 +20,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
@@ -192,6 +193,7 @@ SELLERS = (
 """The known sellers. The first row of each provider is the provider's own service."""
 
 
+@lru_cache(maxsize=256)
 def seller_at(provider: str, endpoint: str) -> Seller | None:
     """Return the seller of a provider's calls to an endpoint (a URL), or None if the seller is not known."""
     host = urlsplit(endpoint).hostname or ""

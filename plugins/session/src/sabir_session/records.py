@@ -137,10 +137,13 @@ class RecordWriter:
     """Creates the records of one evaluation. Each record gets the next sequence number; each reply adds 1 to `turn`.
 
     A reply reserves sequence numbers for its results, in the order of its calls. Later records get higher numbers.
+    Only the heading is validated, because the values of messages and replies were validated before.
     """
 
     def __init__(self, heading: Heading, sequence: int = 0, turn: int = 0) -> None:
-        self._heading = heading
+        first = InnerMessage.model_validate({**heading._asdict(), "role": SYSTEM, "content": "", "sequence": 0})
+        self._values = vars(first)
+        """The heading, and the defaults of all other fields, in the order in which records are written."""
         self._sequence = sequence
         self.turn = turn
 
@@ -197,8 +200,9 @@ class RecordWriter:
         if sequence is None:
             sequence, self._sequence = self._sequence, self._sequence + 1
         content = ("\n\n" if role == USER else "").join(map(_text_of, messages))
-        common = {"role": role, "content": content, "messages": messages, "sequence": sequence, "turn": self.turn}
-        return InnerMessage.model_validate({**self._heading._asdict(), **common, **fields})
+        fields |= {"role": role, "content": content, "messages": messages, "sequence": sequence, "turn": self.turn}
+        values = {**self._values, "created_at": now(), "message_id": uuid4(), **fields}
+        return InnerMessage.construct_unchecked(values, {*Heading._fields, *fields})
 
 
 def messages_of(record: InnerMessage) -> tuple[Message, ...]:

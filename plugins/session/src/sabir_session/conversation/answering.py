@@ -7,11 +7,11 @@ content ──▶ finish the earlier question ──▶ render ──▶ record 
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import sabir
 from sabir import RUNTIME, CallError, Message, Rendering, SabirError, SettingsInvalid, TextPart
+from sabir.authoring import KnownPart
 from sabir.errors import OptionInvalid, RenderingRefused
 
 from sabir_session.conversation.answers import Answer
@@ -82,9 +82,15 @@ class QuestionAnswerer:
                 buffer.reservation = reservation
             if not content and options.is_own and self._unanswered is not None:
                 options = self._unanswered
-            if self.storage.is_unfinished and content:
-                with note_on_error(EARLIER_NOTE, SabirError):
+            is_unfinished = self.storage.is_unfinished
+            if is_unfinished or not content:
+                self.storage.check_latest()
+            if is_unfinished and content:
+                try:
                     await self._finish_question(performer_class, prepare(self._unanswered), reservation)
+                except SabirError as error:
+                    error.add_note(EARLIER_NOTE)
+                    raise
             question = prepare(options)
             rendering = None
             if content:
@@ -139,14 +145,17 @@ class QuestionAnswerer:
     ) -> Answer[Any]:
         evaluation = self.storage.evaluation
         assert evaluation is not None
-        with note_on_error(UNANSWERED_NOTE, *UNANSWERED):
-            session, requests = self.storage.session, question.requests
-            arguments, buffer = question.arguments, reservation.buffer
+        session, requests = self.storage.session, question.requests
+        arguments, buffer = question.arguments, reservation.buffer
+        try:
             performer = create_performer(performer_class, session, evaluation, requests, arguments, buffer)
             performer.prepared, reservation.performer = rendering, performer
             performer.cache_watch = self._cache_watch
             self._cache_watch.reports = []
             output = await finish_evaluation(evaluation, performer, conversation_id=self.storage.conversation_id)
+        except UNANSWERED as error:
+            error.add_note(UNANSWERED_NOTE)
+            raise
         self._unanswered = None
         messages, replies = evaluation.last_turn
         return Answer(replies, messages, output, summarize_reports(self._cache_watch.reports))
@@ -189,10 +198,17 @@ def question_messages(content: tuple[Content, ...]) -> tuple[Message, ...]:
     Raises SettingsInvalid for a message of the runtime's policy.
     """
     question: list[Message] = []
-    for _, items in groupby(content, key=lambda item: isinstance(item, Message)):
-        together = [*items]
-        messages = [item for item in together if isinstance(item, Message)]
-        question += messages or [sabir.user(*(item for item in together if not isinstance(item, Message)))]
+    together: list[str | KnownPart] = []
+    for item in content:
+        if not isinstance(item, Message):
+            together.append(item)
+            continue
+        if together:
+            question.append(sabir.user(*together))
+            together = []
+        question.append(item)
+    if together:
+        question.append(sabir.user(*together))
     if any(message.policy == RUNTIME for message in question):
         raise SettingsInvalid(
             f"a question has a message of the policy {RUNTIME!r}, which is reserved for this library; "
@@ -218,13 +234,3 @@ def instructions_content(message: Message | None) -> Instructions:
         return ""
     is_text = len(message.parts) == 1 and isinstance(message.parts[0], TextPart)
     return message.text if is_text else cast("Instructions", message.parts)
-
-
-@contextmanager
-def note_on_error(note: str, *kinds: type[SabirError]) -> Iterator[None]:
-    """Add a note to errors of these kinds that the `with` block raises."""
-    try:
-        yield
-    except kinds as error:
-        error.add_note(note)
-        raise

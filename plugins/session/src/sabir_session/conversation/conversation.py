@@ -50,11 +50,10 @@ from sabir_session.evaluation.budgets import Budget
 from sabir_session.evaluation.evaluate import (
     EvaluationArguments,
     build_outputs,
-    build_requests,
     run_without_suspending,
 )
 from sabir_session.evaluation.events import Watch
-from sabir_session.evaluation.outputs import RETRIES, Outputs
+from sabir_session.evaluation.outputs import RETRIES, Outputs, Requests
 from sabir_session.evaluation.performers import LoopPerformer, SyncPerformer
 from sabir_session.evaluation.prompts import Options, Output, OutputMode, Strict, Validator
 from sabir_session.stores.names import check_name
@@ -471,7 +470,8 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
         settings: Settings | None,
         misnamed: Mapping[str, object],
     ) -> QuestionOptions:
-        refuse_unknown_arguments("ask", misnamed, ("output", *QuestionArguments.__annotations__))
+        if misnamed:
+            refuse_unknown_arguments("ask", misnamed, ("output", *QuestionArguments.__annotations__))
         if settings is not None and self.settings is not None:
             settings = settings.laid_over(self.settings)
         if output is UNSET and validator is None and mode is None:
@@ -492,6 +492,6 @@ class Conversation(SyncClosing, AsyncClosing, Generic[Output], metaclass=HelpPag
             approve=self.approve,
             watch=self.watch,
         )
-        requests = build_requests(self.adapter, options.outputs, arguments)
+        requests = Requests(self.adapter, self.options, options.outputs, options.settings, self.strict)
         change = instructions_change(self._answerer.storage.instructions, self._current_instructions)
         return PreparedQuestion(requests, arguments, *change)

@@ -10,7 +10,7 @@ A question is one record, so a crash cannot separate its messages. After an erro
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
 from pathlib import Path
 
@@ -134,20 +134,25 @@ class ConversationStorage:
     def reserve(self) -> Iterator[None]:
         """Reserve the conversation for one question in the `with` block. After an error, reload the recorded state.
 
-        Raises ConversationBusy if a question is being answered, or if the conversation was continued elsewhere or
-        deleted, and StoreError if the conversation is closed.
+        Raises ConversationBusy if a question is being answered, and StoreError if the conversation is closed.
         """
-        if self._claim is None:
+        claim = self._claim
+        if claim is None:
             raise StoreError(f"the conversation {self.name!r} is closed; open it again with Conversation(…)")
-        with self._claim.reserve():
-            if self._journal is not None and not self._journal.is_latest:
-                reason = f"the conversation {self.name!r} was continued through another object, or deleted"
-                raise ConversationBusy(f"{reason}; use the other object, or open the conversation again")
-            try:
-                yield
-            except BaseException:
-                self._reload()
-                raise
+        claim.acquire()
+        try:
+            yield
+        except BaseException:
+            self._reload()
+            raise
+        finally:
+            claim.question.release()
+
+    def check_latest(self) -> None:
+        """Raise ConversationBusy if the conversation was continued elsewhere or deleted."""
+        if self._journal is not None and not self._journal.is_latest:
+            reason = f"the conversation {self.name!r} was continued through another object, or deleted"
+            raise ConversationBusy(f"{reason}; use the other object, or open the conversation again")
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -165,14 +170,12 @@ class ConversationStorage:
             return [*question]
         return self.evaluation.messages_with(question, instructions)
 
-    @contextmanager
-    def lend_messages(self, question: tuple[Message, ...], instructions: InstructionsMark) -> Iterator[list[Message]]:
-        """Yield the list of `messages_with` for the `with` block. The caller must copy what it needs."""
-        if self.evaluation is None:
-            yield [*question]
-            return
-        with self.evaluation.lend_messages(question, instructions) as messages:
-            yield messages
+    def lend_messages(
+        self, question: tuple[Message, ...], instructions: InstructionsMark
+    ) -> AbstractContextManager[list[Message]]:
+        """Return a context manager that yields the list of `messages_with`. The caller must copy what it needs."""
+        evaluation = self.evaluation
+        return nullcontext([*question]) if evaluation is None else evaluation.lend_messages(question, instructions)
 
     @property
     def is_unfinished(self) -> bool:
@@ -184,13 +187,18 @@ class ConversationStorage:
     def record_question(self, question: tuple[Message, ...], speaks_as: str, instructions: InstructionsMark) -> None:
         """Record a question. `instructions` says whether its first message replaces the instructions ("new").
 
-        "none" removes the instructions, and "same" leaves them unchanged.
+        "none" removes the instructions, and "same" leaves them unchanged. Raises the errors of `check_latest`, which is
+        called only if the question cannot be recorded, because the journal accepts no record after those of others.
         """
         if self.evaluation is None:
             self.evaluation = begin_evaluation(Prompt(), speaks_as)
         evaluation = self.evaluation
-        for record in (*evaluation.unrecorded, evaluation.add_messages(*question, instructions=instructions)):
-            self.session.mutate(InnerMessage).append(record)
+        try:
+            for record in (*evaluation.unrecorded, evaluation.add_messages(*question, instructions=instructions)):
+                self.session.mutate(InnerMessage).append(record)
+        except RecordingFailed:
+            self.check_latest()
+            raise
         evaluation.unrecorded = ()
 
     def drop_last(self) -> tuple[Message, ...]:
@@ -199,6 +207,7 @@ class ConversationStorage:
         Raises ConversationNotFound if nothing was asked, and StoreError if records of something else follow the turn.
         """
         with self.reserve():
+            self.check_latest()
             records, start, dropped = self._last_turn()
             positions = None if self._journal is None else self._find_turn(self._journal, records, start)
             spent = _spent_records(records, start)
@@ -219,6 +228,7 @@ class ConversationStorage:
         is answered, one transaction replaces the old turn in the store. Otherwise the old turn is restored.
         """
         with self.reserve():
+            self.check_latest()
             records, start, dropped = self._last_turn()
             journal, shared_store = self._journal, self._shared_store
             positions = None if journal is None else self._find_turn(journal, records, start)
@@ -300,6 +310,7 @@ class ConversationStorage:
     def fork(self, name: str) -> "ConversationStorage":
         """Return the storage of a new conversation with the same records. Raises JournalExists for a used name."""
         with self.reserve():
+            self.check_latest()
             if self._shared_store is None:
                 return ConversationStorage(None, name, self.session.clone())
             self._shared_store.store.fork(self.name, name)

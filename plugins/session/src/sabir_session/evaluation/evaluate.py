@@ -263,8 +263,9 @@ def create_performer(
     Also raises SettingsInvalid for a coroutine function of the output with a sync performer.
     """
     check_functions(performer_class, requests)
-    calls = [call.message for call in evaluation.open_calls if not requests.has_output_name(call.message)]
-    missing = sorted({call.call.option_name for call in calls}.difference(option.name for option in requests.functions))
+    known = {option.name for option in requests.functions}
+    calls = [each.message for each in evaluation.open_calls if not requests.has_output_name(each.message)]
+    missing = sorted({call.call.option_name for call in calls} - known)
     if missing:  # the error results of these calls would be recorded, and no resume could replace them
         reason = f"evaluation {evaluation.heading.evaluation_id} has open calls of the options {', '.join(missing)}"
         remedy = "abandon the calls with follow_up(), or Conversation.drop_last()"
@@ -309,13 +310,13 @@ async def finish_evaluation(
                 error.response = _build_response(evaluation, None)
             raise
         finally:
-            performer.cancelled.set()
+            performer.stop_options()
 
 
 async def _continue_evaluation(evaluation: Evaluation, performer: StepPerformer) -> object:
-    for record in evaluation.unrecorded:
-        await performer.record(record)
-    evaluation.unrecorded = ()
+    if evaluation.unrecorded:
+        await performer.record(*evaluation.unrecorded)
+        evaluation.unrecorded = ()
     while True:
         if evaluation.open_calls:
             await _answer_open_calls(evaluation, performer)
@@ -331,7 +332,8 @@ async def _continue_evaluation(evaluation: Evaluation, performer: StepPerformer)
 async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> None:
     """Request the next reply, record it, and count it. Raises BudgetExhausted if a limit is reached."""
     performer.spending.check()
-    await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
+    if performer.must_stream:
+        await performer.emit_and_wait(RequestStarted(evaluation.turn + 1, question=performer.question))
     reply = await performer.complete(
         performer.prepare_request(performer.requests.messages(evaluation.messages_to_send))
     )
@@ -339,7 +341,8 @@ async def _request_reply(evaluation: Evaluation, performer: StepPerformer) -> No
         performer.cache_watch.add_reply(reply)
     await performer.record(evaluation.add_reply(reply, performer.options_to_approve or ()))
     performer.spending.add(reply)
-    await performer.emit_and_wait(ReplyArrived(reply, question=performer.question))
+    if performer.must_stream:
+        await performer.emit_and_wait(ReplyArrived(reply, question=performer.question))
 
 
 async def _read_output(evaluation: Evaluation, performer: StepPerformer) -> object:

@@ -296,14 +296,15 @@ class Evaluation:
         `options_to_approve` are the options whose calls need approval. The record stores whether calls need approval,
         so that no resume runs them without approval.
         """
-        self.needs_approval = any(call.call.option_name in options_to_approve for call in reply.option_calls)
+        calls = reply.option_calls
+        self.needs_approval = any(call.call.option_name in options_to_approve for call in calls)
         record = self.writer.reply_record(reply, needs_approval=self.needs_approval)
         self.replies.append(reply)
         self._close_reply()
         self._append_messages(reply.messages)
         self.open_calls = [
             OpenCall(position, call, record.sequence + 1 + position, _call_key(record, position), is_resume=False)
-            for position, call in enumerate(reply.option_calls)
+            for position, call in enumerate(calls)
         ]
         self._last = record
         return record

@@ -253,17 +253,17 @@ class Requests:
         self._settings = settings
         self._strict = strict
 
-    @property
+    @cached_property
     def functions(self) -> tuple[Option, ...]:
         """The options that run in this program. A native option without `otherwise` runs at the vendor only."""
-        return tuple(function for option in self.options for function in option.answered_here)
+        return self.options and tuple(function for option in self.options for function in option.answered_here)
 
     @property
     def speaks_as(self) -> str:
         """The policy whose messages the adapter sends as the model's."""
         return str(getattr(self.adapter, "speaks_as", "llm"))
 
-    @property
+    @cached_property
     def sends_renderings(self) -> bool:
         """Whether the adapter's `complete` only sends the result of its `render`."""
         return sends_renderings(self.adapter)

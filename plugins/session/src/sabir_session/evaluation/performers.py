@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from threading import Event as Signal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("sabir")
 
 Recorder = TypeAliasType("Recorder", Callable[[Callable[[], None]], Awaitable[None]])
-"""A coroutine function that is awaited for each write to a session. Its argument is the function that writes, which the
-coroutine function must call, for example in a thread."""
+"""A coroutine function that is awaited for each write of one or more records to a session. Its argument is the function
+that writes, which the coroutine function must call, for example in a thread."""
 LEAVING = 1.0
 """How many seconds cancelled coroutines have to end after the time of the budget is over."""
 
@@ -73,7 +73,7 @@ class StepPerformer(ABC):
 
     `question` is the id of the question's first message, for the events. `prepared` is the rendering of the first
     request, or None if the request was not rendered before. `cache_watch` compares the requests for their use of a
-    prompt cache, or is None. `cancelled` is set when running options must stop.
+    prompt cache, or is None.
     """
 
     requests: Requests
@@ -85,18 +85,27 @@ class StepPerformer(ABC):
     question: str = ""
     prepared: Rendering | None = None
     cache_watch: CacheWatch | None = None
-    cancelled: Signal = field(default_factory=Signal, init=False)
     recorder: Recorder | None = field(default=None, init=False)
+
+    @cached_property
+    def cancelled(self) -> Signal:
+        """The signal that is set when running options must stop."""
+        return Signal()
+
+    def stop_options(self) -> None:
+        """Set the signal `cancelled`, if an option has it."""
+        if "cancelled" in vars(self):
+            self.cancelled.set()
 
     @property
     def options_to_approve(self) -> frozenset[str] | None:
         """The options whose calls need approval; None without an `approve` function."""
         return None if self.approve is None else frozenset(option.name for option in self.requests.functions)
 
-    async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session. Without a session, do nothing."""
+    async def record(self, *records: InnerMessage) -> None:
+        """Append records to the session. Without a session, do nothing."""
         if self.session is not None:
-            self.session.mutate(InnerMessage).append(record)
+            _append_records(self.session, records)
 
     def emit(self, event: Event) -> None:
         """Report an event to the watcher and the stream. A watcher's error is only logged."""
@@ -280,11 +289,11 @@ class LoopPerformer(StepPerformer):
     _running: "dict[asyncio.Task[EndedCall], CallRun]" = field(default_factory=dict, init=False)
     _ended_calls: list[EndedCall] = field(default_factory=list, init=False)
 
-    async def record(self, record: InnerMessage) -> None:
-        """Append a record to the session, with the recorder if there is one."""
+    async def record(self, *records: InnerMessage) -> None:
+        """Append records to the session, with one call of the recorder if there is one."""
         if self.session is None or self.recorder is None:
-            return await super().record(record)
-        await self.recorder(partial(self.session.mutate(InnerMessage).append, record))
+            return await super().record(*records)
+        await self.recorder(partial(_append_records, self.session, records))
 
     @property
     def runs_options(self) -> bool:
@@ -372,6 +381,11 @@ class LoopPerformer(StepPerformer):
         self._ended_calls += ended
         on_time = [each.run for each in ended]
         return [run for task, run in running.items() if task not in done or (run in in_threads and run not in on_time)]
+
+
+def _append_records(session: Session, records: Iterable[InnerMessage]) -> None:
+    for record in records:
+        session.mutate(InnerMessage).append(record)
 
 
 def _in_loop_thread(emit: Callable[[Event], None]) -> Callable[[Event], None]:

@@ -65,7 +65,7 @@ class PromptCacheReport:
 class _SentRequest(NamedTuple):
     rendering: Rendering
     messages: Sequence[Message]
-    options: Sequence[Option]
+    requests: Requests
     settings: Settings
     usage: Usage | None = None
 
@@ -91,8 +91,7 @@ class CacheWatch:
         if settings.prompt_cache is not None and self._before is not None:
             reuses = rendering.shared_prefix(self._before.rendering, self._before.usage)
             rendering = rendering.model_copy(update={"reuses": reuses})
-        options = tuple(Option.all_of(requests.call_arguments.get("options") or ()))
-        self._sent = _SentRequest(rendering, messages, options, settings)
+        self._sent = _SentRequest(rendering, messages, requests, settings)
         return rendering
 
     def add_reply(self, reply: Reply) -> None:
@@ -106,8 +105,8 @@ def summarize_reports(reports: Sequence[PromptCacheReport]) -> PromptCacheReport
     """Return the report for an answer: sums of the tokens, and the first outcome of a reply that is not a hit. None
     without reports.
     """
-    if not reports:
-        return None
+    if len(reports) < 2:
+        return reports[0] if reports else None
     first = next((report for report in reports if report.outcome not in ("hit", "first")), reports[-1])
     read = [report.read_tokens for report in reports if report.read_tokens is not None]
     predicted = sum(report.predicted_tokens for report in reports)
@@ -165,7 +164,7 @@ def _changed_message(before: _SentRequest, sent: _SentRequest) -> str:
 
 
 def _changed_option(before: _SentRequest, sent: _SentRequest) -> str:
-    pairs = zip_longest(before.options, sent.options)
+    pairs = zip_longest(*(Option.all_of(each.requests.call_arguments.get("options") or ()) for each in (before, sent)))
     return next((f"options[{(new or old).name!r}]" for old, new in pairs if old != new and (new or old)), "")
 
 

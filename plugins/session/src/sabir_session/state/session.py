@@ -106,6 +106,8 @@ class Listeners:
 
     def functions_for(self, listened_type: type) -> tuple[Callable[..., object], ...]:
         """Return the functions of a type, in order."""
+        if listened_type not in self._by_type:
+            return ()
         with self._lock:
             return tuple(self._by_type.get(listened_type, {}).values())
 

@@ -3,7 +3,7 @@
     claim_journal(store, name) ─▶ store.claim(name)                other processes: ConversationBusy until its release
                                └▶ the QuestionLock of (store, name)    a lock that other objects of this process share
 
-Law: of all claims on one journal, at most one is inside `reserve()`.
+Law: of all claims on one journal, at most one is between `acquire()` and `question.release()`.
 
 Each engine excludes other processes in its own way. A file is claimed by a lock file next to it, `chats.db.locks/…`.
 The operating system releases the lock when the process dies, and the last claim of a process removes the file. A
@@ -16,8 +16,8 @@ are one database. Two PostgresStores have different locations; their connections
 """
 
 import os
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -37,16 +37,15 @@ class QuestionLock:
     def __init__(self) -> None:
         self._lock = Lock()
 
-    @contextmanager
-    def answering(self, journal: str) -> Iterator[None]:
-        """Lock for the duration of the `with` block. Raises ConversationBusy if it is locked already."""
+    def acquire(self, journal: str) -> None:
+        """Lock. Raises ConversationBusy if it is locked already."""
         if not self._lock.acquire(blocking=False):
             reason = f"the conversation {journal!r} is already answering a question"
             raise ConversationBusy(f"{reason}; wait for the answer, or close its stream")
-        try:
-            yield
-        finally:
-            self._lock.release()
+
+    def release(self) -> None:
+        """Unlock."""
+        self._lock.release()
 
 
 class Claim:
@@ -71,19 +70,21 @@ class Claim:
         self._release = release or (lambda: None)
         self._finalizer = finalize(self, release_later or release) if release is not None else None
 
-    @contextmanager
-    def reserve(self) -> Iterator[None]:
-        """Reserve the journal for one question in the `with` block.
+    def acquire(self) -> None:
+        """Reserve the journal for one question. The caller must call `question.release()` after the question.
 
         Raises ConversationBusy if a question is being answered in this process, if another process has claimed the
         journal, and in a forked child, whose parent has claimed the journal. Raises StoreError if the database fails.
         """
         if self._process != os.getpid():
             raise busy_error(self._journal)
-        with self.question.answering(self._journal):
+        self.question.acquire(self._journal)
+        try:
             if not self._holds():
                 raise busy_error(self._journal)
-            yield
+        except BaseException:
+            self.question.release()
+            raise
 
     def release(self) -> None:
         """End this claim. Other processes can claim the journal when all claims of this process have ended.

@@ -71,6 +71,7 @@ class SQLiteStore(Store):
         path = address_text(path)
         self._description = one_line(repr(path), 200)
         self._path = absolute_path(path)
+        self._path_text = str(self._path)
         self._file_identity: tuple[int, int] | None = None
         _check_options(durability, timeout)
         if self._path is not None:
@@ -87,7 +88,7 @@ class SQLiteStore(Store):
                         f"the disk of {self._description} does not support write-ahead logs; use a local disk"
                     )
                 self._connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-            self._file_identity = None if self._path is None else find_identity(self._path)
+            self._file_identity = None if self._path is None else find_identity(self._path_text)
         except BaseException:
             self._connection.close()
             raise
@@ -157,8 +158,8 @@ class SQLiteStore(Store):
         return self._transaction("BEGIN")  # all statements see the database at the moment of the first statement
 
     def _check_file(self) -> None:
-        path, opened = self._path, self._file_identity
-        if path is not None and opened is not None and find_identity(path) != opened:
+        opened = self._file_identity
+        if opened is not None and find_identity(self._path_text) != opened:
             reason = f"the file of {self._description} was deleted or replaced while it was open"
             raise StoreLost(f"{reason}, so new records would be lost; open the store again")
 

@@ -77,10 +77,10 @@ def absolute_path(path: str) -> Path | None:
     return absolute
 
 
-def find_identity(path: Path) -> tuple[int, int] | None:
+def find_identity(path: str | Path) -> tuple[int, int] | None:
     """Return the device and the inode number of the file at a path; None if no file is found there."""
     try:
-        status = path.stat()
+        status = os.stat(path)
     except OSError:
         return None
     return status.st_dev, status.st_ino

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
@@ -62,7 +63,11 @@ def law(
         def case(self: Any, subject: AdapterUnderTest) -> None:
             drawn = st.tuples(*(each(subject) for each in examples))
             directed = first(subject) if len(examples) > 1 else ((each,) for each in first(subject))
-            for_all(subject, drawn, lambda example: check(self, subject, *example), directed)
+
+            def check_copy(example: tuple[Any, ...]) -> None:  # other checks get the same lists
+                check(self, subject, *map(copy, example))
+
+            for_all(subject, drawn, check_copy, directed, shared=examples)
 
         case.__name__, case.__qualname__, case.__doc__ = check.__name__, check.__qualname__, check.__doc__
         return case
@@ -75,19 +80,39 @@ def for_all(
     strategy: SearchStrategy[Example],
     check: Callable[[Example], None],
     first: Iterable[Example] = (),
+    *,
+    shared: object = None,
 ) -> None:
     """Run a check on the examples of `first`, and then on up to `subject.suite.examples` random ones. Raises
     ConformanceFailure for the smallest failed example that was found.
 
     Other exceptions of the check become a ConformanceFailure that names the dialect's function, if one raised them. The
-    random examples, and the smallest one, depend only on `subject.seed`. The search ends after 400 tries.
+    random examples, and the smallest one, depend only on `subject.seed`. The search ends after 400 tries. Checks with
+    an equal `shared`, unless it is None, get the same random examples, which are drawn once in a suite: drawing takes
+    longer than most checks.
     """
     for example in first:
         if error := _error_of(check, example):
             failure = _to_failure(subject, *_drop_unneeded_messages(check, example, error))
             raise failure from failure.__cause__
     with _no_constants_of_modules():
-        _search(subject, strategy, check)
+        if shared is None:
+            _search(subject, strategy, check)
+            return
+        key = "examples", shared, subject.seed, subject.suite.examples
+        drawn = subject.once(key, lambda: _draw_examples(subject, strategy))
+        for example in drawn:
+            if error := _error_of(check, example):
+                _search(subject, strategy, check)  # draws the same examples again, and finds a smaller one that fails
+                failure = _to_failure(subject, error, example)  # the check passes if it is repeated
+                failure.seed = subject.seed
+                raise failure from failure.__cause__
+
+
+def _draw_examples(subject: AdapterUnderTest, strategy: SearchStrategy[Example]) -> list[Example]:
+    drawn: list[Example] = []
+    _search(subject, strategy, drawn.append)
+    return drawn
 
 
 def _search(subject: AdapterUnderTest, strategy: SearchStrategy[Example], check: Callable[[Example], None]) -> None:

@@ -24,6 +24,8 @@ FORM = "test_a_stored_medium_keeps_its_form"
 OBJECT = "test_an_unknown_object_of_a_stored_list_is_kept"
 SECOND = "test_a_second_text_of_a_stored_list_is_kept"
 NAME = "test_the_name_of_a_schema_is_sent_or_reported"
+STRANGE = "test_a_strange_request_is_refused_by_decision"
+VALUE = "test_a_strange_value_of_a_field_is_kept"
 FILES = "https://acme.example/files/"
 
 
@@ -54,6 +56,11 @@ def known_words(body: Body) -> Body:
     return {name: each for name, each in body.items() if each != "kit-strange-text"}
 
 
+def named_tools(body: Body) -> Body:
+    """A tool with an empty name is not read."""
+    return {**body, "tools": [tool for tool in body["tools"] if tool.get("name") != ""]} if "tools" in body else body
+
+
 def known_parts(part: Body) -> Body | None:
     return None if part.get("type") == "kit_unknown" else part
 
@@ -82,6 +89,15 @@ def careless(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     calls = {part["id"]: part for part in parts if isinstance(part, dict) and part.get("type") == "call"}
     for result in (part for part in parts if isinstance(part, dict) and part.get("type") == "result"):
         calls[result["id"]]
+    decoded: DecodedHistory = own(body, scope)
+    return decoded
+
+
+def trusting(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
+    """The name of a tool that is not a text raises the AttributeError of its number."""
+    tools = json.loads(body).get("tools", ())
+    for tool in tools if isinstance(tools, list) else ():
+        tool["name"].strip()
     decoded: DecodedHistory = own(body, scope)
     return decoded
 
@@ -117,12 +133,14 @@ BROKEN: Mapping[str, Breakage] = {
     OBJECT: reading(known_tools),
     SECOND: reading(first_words),
     NAME: _field("shape", undescribed),
-    "test_a_strange_request_is_refused_by_decision": changed(decode_history=careless),
-    "test_a_strange_value_of_a_field_is_kept": reading(known_words),
+    STRANGE: changed(decode_history=careless),
+    VALUE: reading(known_words),
     "test_a_refused_field_is_named": changed(decode_history=vague),
 }
 FAULTS: Mapping[tuple[str, str], Breakage] = {
     (OBJECT, "parts of unknown types"): parts(known_parts),
     (OBJECT, "the user's parts of unknown types are not sent"): Breakage(dialect=closed),
     (NAME, "the name is left out"): _field("shape", unnamed),
+    (STRANGE, "the name of an option is a number"): changed(decode_history=trusting),
+    (VALUE, "the name of an option is empty"): reading(named_tools),
 }

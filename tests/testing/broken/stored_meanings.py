@@ -1,7 +1,7 @@
 """Readers of stored requests that keep the bytes but lose the meaning."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sabir import Loss, OpaquePart, PartsPayload, Settings, TextPart
@@ -39,6 +39,17 @@ def unread(setting: str, field: str) -> Breakage:
     return changed(decode_history=decode_history)
 
 
+def _with_parts(decoded: DecodedHistory, read: Callable[[Any], Any]) -> DecodedHistory:
+    """Return the history with each part of its messages replaced by what `read` returns for it."""
+    messages = tuple(
+        message.model_copy(update={"payload": PartsPayload(parts=tuple(map(read, message.parts)))})
+        if message.kind == "parts"
+        else message
+        for message in decoded.messages
+    )
+    return decoded.model_copy(update={"messages": messages})
+
+
 def opaque_images(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
     """An image by URL is read as a part that only this vendor knows."""
     decoded: DecodedHistory = own(body, scope)
@@ -48,13 +59,7 @@ def opaque_images(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
         same = [each for each in sent if part.kind == "media" and part.url == each["url"]]
         return OpaquePart(dialect=scope.target.dialect, block=same[0]) if same else part
 
-    messages = tuple(
-        message.model_copy(update={"payload": PartsPayload(parts=tuple(map(read, message.parts)))})
-        if message.kind == "parts"
-        else message
-        for message in decoded.messages
-    )
-    return decoded.model_copy(update={"messages": messages})
+    return _with_parts(decoded, read)
 
 
 def opaque_refusals(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:
@@ -65,13 +70,7 @@ def opaque_refusals(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory
         block = {"type": "refusal", "text": part.text} if part.kind == "refusal" else None
         return OpaquePart(dialect=scope.target.dialect, block=block) if block else part
 
-    messages = tuple(
-        message.model_copy(update={"payload": PartsPayload(parts=tuple(map(read, message.parts)))})
-        if message.kind == "parts"
-        else message
-        for message in decoded.messages
-    )
-    return decoded.model_copy(update={"messages": messages})
+    return _with_parts(decoded, read)
 
 
 def unchecked(own: Any, body: bytes, scope: DecodeScope) -> DecodedHistory:

@@ -49,7 +49,7 @@ class StoredJournal:
         """
         store = self._store
         with self._lock:
-            store._check_file()  # the log would be that of a file in its place
+            store._check_file()  # a record must not go into the log of a new file with this name
             try:
                 written = self._run_statement(self._statement, (self._key, kind, body, self._identity)).rowcount
             except store._duplicate_key_error:

@@ -87,13 +87,11 @@ class LosslessHistoryCases(Suite):
         """
         body, usual = _stored_request(subject)
         field = subject.dialect.messages_field
-        rest = [each for each in body[field] if "kit-sun" not in json.dumps(each)]
-        changes = {"a result without its call": {**body, field: rest}}
-        for leaf in walk(body):
-            if leaf.value == OPTIONS[0].name and not leaf.is_name and leaf.path:
-                where = format_path(leaf.path)
-                changes[f"an empty name in {where}"] = replace_at(body, leaf.path, "")
-                changes[f"the name 5 in {where}"] = replace_at(body, leaf.path, 5)
+        turns = [each for each in body[field] if "kit-sun" not in json.dumps(each)]
+        changes = {"a result without its call": {**body, field: turns}}
+        for path in _option_names_in(body):
+            changes[f"an empty name in {format_path(path)}"] = replace_at(body, path, "")
+            changes[f"the name 5 in {format_path(path)}"] = replace_at(body, path, 5)
         below = [path for path in paths_in(body[field], (field,)) if len(path) > 1]
         lists = [path for path in below if isinstance(member_at(body, path), list)]
         changes |= {f"the number 5 in {format_path(path)}": replace_at(body, path, 5) for path in lists}
@@ -118,8 +116,7 @@ class LosslessHistoryCases(Suite):
                 changed, change = {**sent, field: STRANGE}, f"the unknown text {STRANGE!r} in {field!r}"
                 if field not in body or body[field] != sent[field]:
                     check_change(subject, changed, ordinary or 0, f'"{field}":"{STRANGE}"', change)
-        names = [leaf.path for leaf in walk(body) if leaf.value == OPTIONS[0].name and not leaf.is_name and leaf.path]
-        for path in names if usual is not None else ():
+        for path in _option_names_in(body) if usual is not None else ():
             check_change(subject, replace_at(body, path, ""), usual or 0, '":""', f"the empty {format_path(path)}")
 
     def test_a_refused_field_is_named(self, subject: AdapterUnderTest) -> None:
@@ -166,6 +163,11 @@ def _lists_of_objects(body: Any) -> Iterator[JSONPath]:
         elements = member_at(body, path)
         if isinstance(elements, list) and elements and all(isinstance(each, Mapping) for each in elements):
             yield path
+
+
+def _option_names_in(request: Any) -> list[JSONPath]:
+    """Return the paths of the option's name in a request: where it is declared, and called."""
+    return [leaf.path for leaf in walk(request) if leaf.value == OPTIONS[0].name and not leaf.is_name and leaf.path]
 
 
 def _refusal_of(subject: AdapterUnderTest, request: Any) -> HistoryInvalid | None:

@@ -121,8 +121,8 @@ class StoredMeaningCases(Suite):
         for feature, decoded, request in _features_read(subject):
             body, bare = json.loads(request.body), _render_read(subject, decoded, is_bare=True)
             for name in [each for each in _extra_fields(decoded) if bare.get(each) == body.get(each)]:
-                rest = read_back(subject, without_member(body, (name,)))
-                is_read = rest is None or _render_read(subject, rest) != body
+                without = read_back(subject, without_member(body, (name,)))
+                is_read = without is None or _render_read(subject, without) != body
                 what = f"decode_history reads {name!r} of a request with {feature} twice, the second time into"
                 request.expect(not is_read, f"{what} extra_body; name it among the fields that are known")
 

@@ -13,7 +13,7 @@ from sabir.vocabulary.messages import Message
 from sabir_google.prompt_cache import CachedPrompt
 from sabir_testing.loopback import Server, head
 
-from tests.vendor.support import FOLDER, exchanges
+from tests.vendor.support import exchanges
 
 BOOK = sabir.document(b"once " * 9, mime="text/plain")
 START = [sabir.system("You know a book."), sabir.user(BOOK)]
@@ -158,7 +158,6 @@ def test_a_rendering_of_another_provider_is_refused() -> None:
         sabir_google.create_cache_sync(sabir.adapter("echo:m").render("Hi."))
 
 
-@pytest.mark.skipif(not FOLDER, reason="no recordings")
 def test_recorded_caches_are_read() -> None:
     from google.genai.types import CachedContent
 
